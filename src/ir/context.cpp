@@ -1,0 +1,224 @@
+#include "ir/context.h"
+
+#include "ir/sym_table.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstring>
+#include <deque>
+#include <memory_resource>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace chute::ir {
+
+i64 Type::num_elements() const {
+  i64 n = 1;
+  for (SymInt d : shape())
+    if (d.value() == 0)
+      return 0;
+  for (SymInt d : shape())
+    if (__builtin_mul_overflow(n, d.value(), &n))
+      return std::numeric_limits<i64>::max();
+  return n;
+}
+
+namespace {
+
+struct BytesKey {
+  std::string_view bytes;
+  u32 tag; // keeps lists of different kinds apart
+  bool operator==(const BytesKey &) const = default;
+};
+struct BytesHash {
+  using is_avalanching = void;
+  size_t operator()(const BytesKey &k) const {
+    return XXH3_64bits_withSeed(k.bytes.data(), k.bytes.size(), k.tag);
+  }
+};
+struct ViewHash {
+  using is_avalanching = void;
+  size_t operator()(std::string_view v) const { return XXH3_64bits(v.data(), v.size()); }
+};
+
+struct TypeHash {
+  using is_avalanching = void;
+  size_t operator()(const TypeStorage *t) const {
+    const u64 head = static_cast<u64>(t->kind) << 8 | static_cast<u64>(t->element);
+    return XXH3_64bits_withSeed(t->shape.data(), t->shape.size_bytes(),
+                                head ^ reinterpret_cast<u64>(t->quant));
+  }
+};
+struct TypeEqual {
+  bool operator()(const TypeStorage *a, const TypeStorage *b) const {
+    return a->kind == b->kind && a->element == b->element && a->quant == b->quant &&
+           a->shape.size() == b->shape.size() &&
+           (a->shape.empty() ||
+            std::memcmp(a->shape.data(), b->shape.data(), a->shape.size_bytes()) == 0);
+  }
+};
+
+struct QuantHash {
+  using is_avalanching = void;
+  size_t operator()(const Quantization *q) const {
+    u64 h = XXH3_64bits_withSeed(q->scales.data(), q->scales.size_bytes(),
+                                 static_cast<u64>(q->kind) + static_cast<u64>(q->axis) * 31 +
+                                     static_cast<u64>(q->block_size) * 1009);
+    return XXH3_64bits_withSeed(q->zero_points.data(), q->zero_points.size_bytes(), h);
+  }
+};
+struct QuantEqual {
+  template <class T> static bool same(std::span<const T> a, std::span<const T> b) {
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+  }
+  bool operator()(const Quantization *a, const Quantization *b) const {
+    return a->kind == b->kind && a->axis == b->axis && a->block_size == b->block_size &&
+           same(a->scales, b->scales) && same(a->zero_points, b->zero_points);
+  }
+};
+
+} // namespace
+
+struct Context::Impl {
+  // Never freed one by one: interned things live as long as the Context.
+  std::pmr::monotonic_buffer_resource memory{1 << 16};
+  size_t bytes = 0;
+  boost::unordered_flat_map<std::string_view, u32, ViewHash> string_ids;
+  std::vector<std::string_view> strings;
+  boost::unordered_flat_map<BytesKey, const ArrayStorage *, BytesHash> arrays;
+  boost::unordered_flat_set<const TypeStorage *, TypeHash, TypeEqual> types;
+  boost::unordered_flat_set<const Quantization *, QuantHash, QuantEqual> quants;
+  u32 next_type_id = 0;
+  Type none, int_, float_, bool_, opaque;
+
+  template <class T> T *allocate(size_t n) {
+    bytes += n * sizeof(T);
+    return static_cast<T *>(memory.allocate(n * sizeof(T), std::max(alignof(T), size_t{8})));
+  }
+  template <class T> std::span<const T> copy(std::span<const T> from) {
+    if (from.empty())
+      return {};
+    T *to = allocate<T>(from.size());
+    std::memcpy(static_cast<void *>(to), from.data(), from.size_bytes());
+    return {to, from.size()};
+  }
+  Type intern_type(TypeStorage key) {
+    if (auto it = types.find(&key); it != types.end())
+      return Type(*it);
+    key.shape = copy(key.shape);
+    key.id = next_type_id++;
+    auto *stored = new (allocate<TypeStorage>(1)) TypeStorage(key);
+    types.insert(stored);
+    return Type(stored);
+  }
+  Attr array(AttrKind kind, const void *data, size_t count, size_t element_size) {
+    const BytesKey key{{static_cast<const char *>(data), count * element_size},
+                       static_cast<u32>(kind)};
+    if (auto it = arrays.find(key); it != arrays.end())
+      return Attr::of_array(kind, it->second);
+    char *stored = allocate<char>(std::max<size_t>(key.bytes.size(), 1));
+    std::memcpy(stored, key.bytes.data(), key.bytes.size());
+    auto *storage = new (allocate<ArrayStorage>(1)) ArrayStorage{stored, count};
+    arrays.emplace(BytesKey{{stored, key.bytes.size()}, key.tag}, storage);
+    return Attr::of_array(kind, storage);
+  }
+};
+
+Context::Context() : impl_(std::make_unique<Impl>()), sym_(std::make_unique<SymTable>()) {
+  impl_->strings.emplace_back();
+  impl_->string_ids.emplace(std::string_view(), 0u);
+  const auto simple = [&](TypeKind kind) {
+    TypeStorage t;
+    t.kind = kind;
+    return impl_->intern_type(t);
+  };
+  impl_->none = simple(TypeKind::None);
+  impl_->int_ = simple(TypeKind::Int);
+  impl_->float_ = simple(TypeKind::Float);
+  impl_->bool_ = simple(TypeKind::Bool);
+  impl_->opaque = simple(TypeKind::Opaque);
+}
+
+Context::~Context() = default;
+
+StringId Context::intern(std::string_view text) {
+  if (auto it = impl_->string_ids.find(text); it != impl_->string_ids.end())
+    return {it->second};
+  char *stored = impl_->allocate<char>(text.size());
+  std::memcpy(stored, text.data(), text.size());
+  const auto id = static_cast<u32>(impl_->strings.size());
+  impl_->strings.emplace_back(stored, text.size());
+  impl_->string_ids.emplace(impl_->strings.back(), id);
+  return {id};
+}
+
+std::string_view Context::string(StringId id) const { return impl_->strings[id.id]; }
+
+Type Context::none_type() const { return impl_->none; }
+Type Context::int_type() const { return impl_->int_; }
+Type Context::float_type() const { return impl_->float_; }
+Type Context::bool_type() const { return impl_->bool_; }
+Type Context::opaque_type() const { return impl_->opaque; }
+
+Type Context::tensor_type(ElementType element, std::span<const SymInt> shape,
+                          const Quantization *quant) {
+  TypeStorage key;
+  key.kind = TypeKind::Tensor;
+  key.element = element;
+  key.shape = shape;
+  key.quant = quant;
+  return impl_->intern_type(key);
+}
+
+const Quantization *Context::quantization(const Quantization &q) {
+  if (auto it = impl_->quants.find(&q); it != impl_->quants.end())
+    return *it;
+  Quantization stored = q;
+  stored.scales = impl_->copy(q.scales);
+  stored.zero_points = impl_->copy(q.zero_points);
+  auto *kept = new (impl_->allocate<Quantization>(1)) Quantization(stored);
+  impl_->quants.insert(kept);
+  return kept;
+}
+
+Attr Context::string_attr(std::string_view text) {
+  return impl_->array(AttrKind::String, text.data(), text.size(), 1);
+}
+Attr Context::ints_attr(std::span<const SymInt> values) {
+  return impl_->array(AttrKind::Ints, values.data(), values.size(), sizeof(SymInt));
+}
+Attr Context::floats_attr(std::span<const double> values) {
+  return impl_->array(AttrKind::Floats, values.data(), values.size(), sizeof(double));
+}
+Attr Context::bools_attr(std::span<const bool> values) {
+  return impl_->array(AttrKind::Bools, values.data(), values.size(), sizeof(bool));
+}
+Attr Context::strings_attr(std::span<const std::string_view> values) {
+  // Interned strings have one address each, so views of them compare bitwise.
+  std::vector<std::string_view> stable;
+  stable.reserve(values.size());
+  for (std::string_view v : values)
+    stable.push_back(string(intern(v)));
+  return impl_->array(AttrKind::Strings, stable.data(), stable.size(), sizeof(std::string_view));
+}
+Attr Context::list_attr(std::span<const Attr> values) {
+  // Attr has padding after its kind; copy into zeroed storage so that bytes decide equality.
+  std::vector<Attr> clean(values.size());
+  std::memset(static_cast<void *>(clean.data()), 0, clean.size() * sizeof(Attr));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const AttrKind kind = values[i].kind();
+    const u64 payload = values[i].payload();
+    std::memcpy(reinterpret_cast<char *>(&clean[i]), &kind, sizeof(kind));
+    std::memcpy(reinterpret_cast<char *>(&clean[i]) + 8, &payload, sizeof(payload));
+  }
+  return impl_->array(AttrKind::List, clean.data(), clean.size(), sizeof(Attr));
+}
+Attr Context::complex_attr(double real, double imaginary) {
+  const double parts[2] = {real, imaginary};
+  return impl_->array(AttrKind::Complex, parts, 2, sizeof(double));
+}
+
+size_t Context::bytes() const { return impl_->bytes; }
+
+} // namespace chute::ir

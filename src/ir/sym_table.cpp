@@ -1,0 +1,618 @@
+#include "ir/sym_table.h"
+
+#include "support/check.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <deque>
+
+namespace chute::ir {
+
+namespace {
+
+/// Polynomials with more terms than this become one opaque atom: a guard against hostile sizes.
+constexpr size_t kMaxTerms = 256;
+
+struct Monomial {
+  i64 coefficient = 0;
+  std::vector<u32> atoms; // sorted atom indices, repeated for powers
+};
+
+struct AtomNode {
+  SymOp op = SymOp::Symbol;
+  std::string name;
+  std::vector<SymInt> args;
+  SymRange range; // of a Symbol
+};
+
+i64 floor_div(i64 a, i64 b) {
+  const i64 q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+constexpr std::array<std::string_view, 14> kOpNames{
+    "", "floordiv", "ceildiv", "mod", "max", "min", "pow", "where",
+    "eq", "ne", "lt", "le", "truediv", "opaque"};
+
+} // namespace
+
+struct SymTable::Impl {
+  std::vector<std::vector<Monomial>> exprs;
+  std::vector<i32> single_atom; // per expression: its atom if it is exactly one, else -1
+  std::deque<AtomNode> atoms;
+  std::vector<u32> atom_expr; // the expression that is just this atom
+  boost::unordered_flat_map<std::string, u32> expr_index;
+  boost::unordered_flat_map<std::string, u32> atom_index;
+
+  static std::string key(const std::vector<Monomial> &terms) {
+    std::string k;
+    for (const Monomial &m : terms) {
+      k.append(reinterpret_cast<const char *>(&m.coefficient), 8);
+      for (u32 a : m.atoms)
+        k.append(reinterpret_cast<const char *>(&a), 4);
+      k += '\xff';
+      k += '\xff';
+    }
+    return k;
+  }
+
+  /// Canonical handle of a sorted, merged sum.
+  SymInt intern(std::vector<Monomial> terms) {
+    if (terms.empty())
+      return 0;
+    if (terms.size() == 1 && terms[0].atoms.empty()) {
+      if (const SymInt literal(terms[0].coefficient); literal.is_static())
+        return literal;
+    }
+    std::string k = key(terms);
+    if (auto it = expr_index.find(k); it != expr_index.end())
+      return SymInt::symbolic(it->second);
+    const auto id = static_cast<u32>(exprs.size());
+    const bool single =
+        terms.size() == 1 && terms[0].coefficient == 1 && terms[0].atoms.size() == 1;
+    single_atom.push_back(single ? static_cast<i32>(terms[0].atoms[0]) : -1);
+    exprs.push_back(std::move(terms));
+    expr_index.emplace(std::move(k), id);
+    return SymInt::symbolic(id);
+  }
+
+  SymInt intern_atom(SymOp op, std::string_view name, std::span<const SymInt> args) {
+    std::string k(1, static_cast<char>(op));
+    k += name;
+    k += '\0';
+    k.append(reinterpret_cast<const char *>(args.data()), args.size_bytes());
+    if (auto it = atom_index.find(k); it != atom_index.end())
+      return SymInt::symbolic(atom_expr[it->second]);
+    const auto id = static_cast<u32>(atoms.size());
+    AtomNode &node = atoms.emplace_back();
+    node.op = op;
+    node.name = name;
+    node.args.assign(args.begin(), args.end());
+    atom_index.emplace(std::move(k), id);
+    const SymInt e = intern({Monomial{1, {id}}});
+    atom_expr.push_back(e.expr());
+    return e;
+  }
+
+  std::vector<Monomial> poly(SymInt e) const {
+    if (e.is_symbolic())
+      return exprs[e.expr()];
+    if (e.value() == 0)
+      return {};
+    return {Monomial{e.value(), {}}};
+  }
+
+  /// Sorts and merges; false on overflow or too many terms.
+  static bool canonicalize(std::vector<Monomial> &terms) {
+    std::sort(terms.begin(), terms.end(),
+              [](const Monomial &a, const Monomial &b) { return a.atoms < b.atoms; });
+    size_t out = 0;
+    for (size_t i = 0; i < terms.size();) {
+      Monomial m = std::move(terms[i++]);
+      for (; i < terms.size() && terms[i].atoms == m.atoms; ++i)
+        if (__builtin_add_overflow(m.coefficient, terms[i].coefficient, &m.coefficient))
+          return false;
+      if (m.coefficient != 0)
+        terms[out++] = std::move(m);
+    }
+    terms.resize(out);
+    return out <= kMaxTerms;
+  }
+};
+
+SymTable::SymTable() : impl_(std::make_unique<Impl>()) {}
+SymTable::~SymTable() = default;
+
+SymInt SymTable::symbol(std::string_view name) {
+  return impl_->intern_atom(SymOp::Symbol, name, {});
+}
+
+SymInt SymTable::opaque(std::string_view text) {
+  return impl_->intern_atom(SymOp::Opaque, text, {});
+}
+
+void SymTable::set_range(SymInt symbol, SymRange range) {
+  const i32 a = symbol.is_symbolic() ? impl_->single_atom[symbol.expr()] : -1;
+  CHUTE_CHECK(a >= 0, "a range belongs to a symbol");
+  impl_->atoms[static_cast<size_t>(a)].range = range;
+}
+
+std::vector<SymInt> SymTable::symbols() const {
+  std::vector<SymInt> out;
+  for (size_t i = 0; i < impl_->atoms.size(); ++i)
+    if (impl_->atoms[i].op == SymOp::Symbol)
+      out.push_back(SymInt::symbolic(impl_->atom_expr[i]));
+  return out;
+}
+
+std::string_view SymTable::symbol_name(SymInt e) const {
+  const i32 a = e.is_symbolic() ? impl_->single_atom[e.expr()] : -1;
+  if (a < 0 || impl_->atoms[static_cast<size_t>(a)].op != SymOp::Symbol)
+    return {};
+  return impl_->atoms[static_cast<size_t>(a)].name;
+}
+
+SymInt SymTable::add(SymInt a, SymInt b) {
+  i64 sum = 0;
+  if (a.is_static() && b.is_static() && !__builtin_add_overflow(a.value(), b.value(), &sum) &&
+      SymInt(sum).is_static())
+    return sum;
+  std::vector<Monomial> terms = impl_->poly(a);
+  for (Monomial &m : impl_->poly(b))
+    terms.push_back(std::move(m));
+  if (!Impl::canonicalize(terms))
+    return opaque("(" + print(a) + ") + (" + print(b) + ")");
+  return impl_->intern(std::move(terms));
+}
+
+SymInt SymTable::sub(SymInt a, SymInt b) { return add(a, mul(b, -1)); }
+
+SymInt SymTable::mul(SymInt a, SymInt b) {
+  i64 product = 0;
+  if (a.is_static() && b.is_static() && !__builtin_mul_overflow(a.value(), b.value(), &product) &&
+      SymInt(product).is_static())
+    return product;
+  std::vector<Monomial> terms;
+  const std::vector<Monomial> left = impl_->poly(a), right = impl_->poly(b);
+  bool fits = left.size() * right.size() <= kMaxTerms * 4;
+  for (size_t i = 0; fits && i < left.size(); ++i)
+    for (const Monomial &r : right) {
+      Monomial m;
+      fits &= !__builtin_mul_overflow(left[i].coefficient, r.coefficient, &m.coefficient);
+      m.atoms.resize(left[i].atoms.size() + r.atoms.size());
+      fits &= m.atoms.size() <= 64;
+      std::merge(left[i].atoms.begin(), left[i].atoms.end(), r.atoms.begin(), r.atoms.end(),
+                 m.atoms.begin());
+      terms.push_back(std::move(m));
+    }
+  if (!fits || !Impl::canonicalize(terms))
+    return opaque("(" + print(a) + ") * (" + print(b) + ")");
+  return impl_->intern(std::move(terms));
+}
+
+SymInt SymTable::product(std::span<const SymInt> factors) {
+  SymInt p = 1;
+  for (SymInt f : factors)
+    p = mul(p, f);
+  return p;
+}
+
+std::optional<SymInt> SymTable::exact_div(SymInt a, SymInt b) {
+  if (b == SymInt(0))
+    return std::nullopt;
+  if (a == SymInt(0))
+    return SymInt(0);
+  if (a == b)
+    return SymInt(1);
+  const std::vector<Monomial> divisor = impl_->poly(b);
+  // Long division by the leading term; the remainder must vanish. Terms are ordered by atoms, the
+  // last one leads.
+  std::vector<Monomial> rest = impl_->poly(a), quotient;
+  const Monomial &lead = divisor.back();
+  for (size_t step = 0; !rest.empty(); ++step) {
+    if (step > kMaxTerms)
+      return std::nullopt;
+    const Monomial top = rest.back();
+    Monomial q;
+    if (lead.coefficient == 0 || top.coefficient % lead.coefficient != 0 ||
+        !std::includes(top.atoms.begin(), top.atoms.end(), lead.atoms.begin(), lead.atoms.end()))
+      return std::nullopt;
+    q.coefficient = top.coefficient / lead.coefficient;
+    std::set_difference(top.atoms.begin(), top.atoms.end(), lead.atoms.begin(), lead.atoms.end(),
+                        std::back_inserter(q.atoms));
+    for (const Monomial &d : divisor) {
+      Monomial m;
+      if (__builtin_mul_overflow(q.coefficient, d.coefficient, &m.coefficient) ||
+          m.coefficient == std::numeric_limits<i64>::min())
+        return std::nullopt;
+      m.coefficient = -m.coefficient;
+      m.atoms.resize(q.atoms.size() + d.atoms.size());
+      std::merge(q.atoms.begin(), q.atoms.end(), d.atoms.begin(), d.atoms.end(), m.atoms.begin());
+      rest.push_back(std::move(m));
+    }
+    if (!Impl::canonicalize(rest))
+      return std::nullopt;
+    quotient.push_back(std::move(q));
+  }
+  if (!Impl::canonicalize(quotient))
+    return std::nullopt;
+  return impl_->intern(std::move(quotient));
+}
+
+SymInt SymTable::apply(SymOp op, std::span<const SymInt> args) {
+  const bool literal = std::all_of(args.begin(), args.end(), [](SymInt s) { return s.is_static(); });
+  const auto v = [&](size_t i) { return args[i].value(); };
+  switch (op) {
+  case SymOp::FloorDiv:
+  case SymOp::CeilDiv:
+  case SymOp::TrueDivToInt:
+    if (literal && v(1) != 0 && v(1) != -1) {
+      if (op == SymOp::FloorDiv)
+        return floor_div(v(0), v(1));
+      return op == SymOp::CeilDiv ? -floor_div(-v(0), v(1)) : v(0) / v(1);
+    }
+    if (args[1] == SymInt(1))
+      return args[0];
+    if (const auto q = exact_div(args[0], args[1]))
+      return *q;
+    break;
+  case SymOp::Mod:
+    if (literal && v(1) != 0 && v(1) != -1)
+      return v(0) - floor_div(v(0), v(1)) * v(1);
+    if (args[1] == SymInt(1) || exact_div(args[0], args[1]))
+      return 0;
+    break;
+  case SymOp::Max:
+  case SymOp::Min: {
+    if (literal)
+      return op == SymOp::Max ? std::max(v(0), v(1)) : std::min(v(0), v(1));
+    if (args[0] == args[1])
+      return args[0];
+    const SymRange a = range(args[0]), b = range(args[1]);
+    if (a.min >= b.max)
+      return op == SymOp::Max ? args[0] : args[1];
+    if (b.min >= a.max)
+      return op == SymOp::Max ? args[1] : args[0];
+    break;
+  }
+  case SymOp::Pow:
+    if (args[1].is_static() && v(1) >= 0 && v(1) <= 16) {
+      SymInt p = 1;
+      for (i64 i = 0; i < v(1); ++i)
+        p = mul(p, args[0]);
+      return p;
+    }
+    break;
+  case SymOp::Eq:
+  case SymOp::Ne:
+    if (args[0] == args[1])
+      return op == SymOp::Eq;
+    if (literal)
+      return op == SymOp::Ne;
+    break;
+  case SymOp::Lt:
+    if (literal)
+      return v(0) < v(1);
+    break;
+  case SymOp::Le:
+    if (literal)
+      return v(0) <= v(1);
+    break;
+  case SymOp::Where:
+    if (args[0].is_static())
+      return v(0) ? args[1] : args[2];
+    break;
+  case SymOp::Symbol:
+  case SymOp::Opaque: CHUTE_CHECK(false, "symbols are made by name");
+  }
+  return impl_->intern_atom(op, {}, args);
+}
+
+SymInt SymTable::floordiv(SymInt a, SymInt b) { return apply(SymOp::FloorDiv, std::array{a, b}); }
+SymInt SymTable::ceildiv(SymInt a, SymInt b) { return apply(SymOp::CeilDiv, std::array{a, b}); }
+SymInt SymTable::mod(SymInt a, SymInt b) { return apply(SymOp::Mod, std::array{a, b}); }
+SymInt SymTable::max(SymInt a, SymInt b) { return apply(SymOp::Max, std::array{a, b}); }
+SymInt SymTable::min(SymInt a, SymInt b) { return apply(SymOp::Min, std::array{a, b}); }
+
+SymRange SymTable::range(SymInt e) const {
+  constexpr i64 kInf = std::numeric_limits<i64>::max(), kNegInf = std::numeric_limits<i64>::min();
+  if (e.is_static())
+    return {e.value(), e.value()};
+  // Bounds of sums of non-negative monomials; anything else is unbounded.
+  SymRange out{0, 0};
+  const auto add = [&](i64 a, i64 b) {
+    i64 s = 0;
+    if (a == kInf || b == kInf)
+      return kInf;
+    return __builtin_add_overflow(a, b, &s) ? (a > 0 ? kInf : kNegInf) : s;
+  };
+  for (const Monomial &m : impl_->exprs[e.expr()]) {
+    i64 low = 1, high = 1;
+    for (u32 a : m.atoms) {
+      const AtomNode &node = impl_->atoms[a];
+      if (node.op != SymOp::Symbol || node.range.min < 0)
+        return {kNegInf, kInf};
+      if (__builtin_mul_overflow(low, node.range.min, &low))
+        low = kInf;
+      if (node.range.max == kInf || high == kInf || __builtin_mul_overflow(high, node.range.max, &high))
+        high = kInf;
+    }
+    const auto scaled = [&](i64 bound) {
+      i64 r = 0;
+      if (bound == kInf || __builtin_mul_overflow(bound, m.coefficient, &r))
+        return m.coefficient > 0 ? kInf : kNegInf;
+      return r;
+    };
+    const i64 first = scaled(low), second = scaled(high);
+    const i64 lo = std::min(first, second), hi = std::max(first, second);
+    out.min = lo == kNegInf || out.min == kNegInf ? kNegInf : add(out.min, lo);
+    out.max = add(out.max, hi);
+  }
+  return out;
+}
+
+std::vector<SymTable::Term> SymTable::terms(SymInt e) const {
+  std::vector<Term> out;
+  for (const Monomial &m : impl_->poly(e)) {
+    Term t{m.coefficient, {}};
+    for (u32 a : m.atoms)
+      t.atoms.push_back(SymInt::symbolic(impl_->atom_expr[a]));
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+std::optional<SymTable::Atom> SymTable::atom(SymInt e) const {
+  const i32 a = e.is_symbolic() ? impl_->single_atom[e.expr()] : -1;
+  if (a < 0)
+    return std::nullopt;
+  const AtomNode &node = impl_->atoms[static_cast<size_t>(a)];
+  return Atom{node.op, node.name, node.args};
+}
+
+std::optional<i64> SymTable::evaluate_with(SymInt e, LookupFn lookup, void *state) const {
+  if (e.is_static())
+    return e.value();
+  // Arguments of an atom were interned before it, so evaluating atoms in order of index needs no
+  // recursion. Only those reachable from `e` are computed.
+  std::vector<u8> needed(impl_->atoms.size(), 0);
+  std::vector<u32> stack;
+  const auto need = [&](SymInt s) {
+    if (s.is_symbolic())
+      for (const Monomial &m : impl_->exprs[s.expr()])
+        for (u32 a : m.atoms)
+          if (!needed[a]) {
+            needed[a] = 1;
+            stack.push_back(a);
+          }
+  };
+  need(e);
+  while (!stack.empty()) {
+    const u32 a = stack.back();
+    stack.pop_back();
+    for (SymInt s : impl_->atoms[a].args)
+      need(s);
+  }
+  std::vector<std::optional<i64>> value(impl_->atoms.size());
+  const auto poly_value = [&](SymInt s) -> std::optional<i64> {
+    if (s.is_static())
+      return s.value();
+    i64 sum = 0;
+    for (const Monomial &m : impl_->exprs[s.expr()]) {
+      i64 product = m.coefficient;
+      for (u32 a : m.atoms)
+        if (!value[a] || __builtin_mul_overflow(product, *value[a], &product))
+          return std::nullopt;
+      if (__builtin_add_overflow(sum, product, &sum))
+        return std::nullopt;
+    }
+    return sum;
+  };
+  for (size_t a = 0; a < impl_->atoms.size(); ++a) {
+    if (!needed[a])
+      continue;
+    const AtomNode &node = impl_->atoms[a];
+    if (node.op == SymOp::Symbol || node.op == SymOp::Opaque) {
+      value[a] = lookup(state, SymInt::symbolic(impl_->atom_expr[a]));
+      continue;
+    }
+    std::array<i64, 3> x{};
+    bool ok = node.args.size() <= x.size();
+    for (size_t i = 0; ok && i < node.args.size(); ++i) {
+      const auto v = poly_value(node.args[i]);
+      ok = v.has_value();
+      x[i] = v.value_or(0);
+    }
+    if (!ok)
+      continue;
+    switch (node.op) {
+    case SymOp::FloorDiv:
+      if (x[1] != 0 && x[1] != -1)
+        value[a] = floor_div(x[0], x[1]);
+      break;
+    case SymOp::CeilDiv:
+      if (x[1] != 0 && x[1] != -1)
+        value[a] = -floor_div(-x[0], x[1]);
+      break;
+    case SymOp::TrueDivToInt:
+      if (x[1] != 0 && x[1] != -1)
+        value[a] = x[0] / x[1];
+      break;
+    case SymOp::Mod:
+      if (x[1] != 0 && x[1] != -1)
+        value[a] = x[0] - floor_div(x[0], x[1]) * x[1];
+      break;
+    case SymOp::Max: value[a] = std::max(x[0], x[1]); break;
+    case SymOp::Min: value[a] = std::min(x[0], x[1]); break;
+    case SymOp::Eq: value[a] = x[0] == x[1]; break;
+    case SymOp::Ne: value[a] = x[0] != x[1]; break;
+    case SymOp::Lt: value[a] = x[0] < x[1]; break;
+    case SymOp::Le: value[a] = x[0] <= x[1]; break;
+    case SymOp::Where: value[a] = x[0] ? x[1] : x[2]; break;
+    case SymOp::Pow: {
+      i64 p = 1;
+      bool fits = x[1] >= 0 && x[1] < 64;
+      for (i64 i = 0; fits && i < x[1]; ++i)
+        fits = !__builtin_mul_overflow(p, x[0], &p);
+      if (fits)
+        value[a] = p;
+      break;
+    }
+    case SymOp::Symbol:
+    case SymOp::Opaque: break;
+    }
+  }
+  return poly_value(e);
+}
+
+std::string SymTable::print(SymInt e) const {
+  if (e.is_static())
+    return std::to_string(e.value());
+  // Depth is bounded by the nesting of atoms, which parse and the readers limit (kMaxDepth).
+  const auto atom_text = [&](u32 a) {
+    const AtomNode &node = impl_->atoms[a];
+    if (node.op == SymOp::Symbol)
+      return node.name;
+    if (node.op == SymOp::Opaque)
+      return "opaque(\"" + node.name + "\")";
+    std::string s(kOpNames[static_cast<size_t>(node.op)]);
+    s += "(";
+    for (size_t i = 0; i < node.args.size(); ++i)
+      s += (i ? ", " : "") + print(node.args[i]);
+    return s + ")";
+  };
+  std::string out;
+  for (const Monomial &m : impl_->exprs[e.expr()]) {
+    std::string term;
+    for (u32 a : m.atoms)
+      term += (term.empty() ? "" : "*") + atom_text(a);
+    if (term.empty() || m.coefficient != 1)
+      term = std::to_string(m.coefficient) + (term.empty() ? "" : "*" + term);
+    out += (out.empty() ? "" : " + ") + term;
+  }
+  return out;
+}
+
+namespace {
+
+/// Recursive descent over `expr := term (('+'|'-') term)*`, `term := factor ('*' factor)*`,
+/// `factor := integer | name | name '(' expr, … ')' | '(' expr ')' | '-' factor`.
+class SymParser {
+public:
+  SymParser(SymTable &table, std::string_view text) : table_(table), text_(text) {}
+  std::optional<SymInt> run() {
+    const auto e = expr(0);
+    skip();
+    return e && at_ == text_.size() ? e : std::nullopt;
+  }
+
+private:
+  static constexpr int kMaxDepth = 64;
+  void skip() {
+    while (at_ < text_.size() && text_[at_] == ' ')
+      ++at_;
+  }
+  bool eat(char c) {
+    skip();
+    if (at_ < text_.size() && text_[at_] == c) {
+      ++at_;
+      return true;
+    }
+    return false;
+  }
+  std::optional<SymInt> expr(int depth) {
+    auto left = term(depth);
+    while (left) {
+      if (eat('+')) {
+        const auto right = term(depth);
+        left = right ? std::optional(table_.add(*left, *right)) : std::nullopt;
+      } else if (eat('-')) {
+        const auto right = term(depth);
+        left = right ? std::optional(table_.sub(*left, *right)) : std::nullopt;
+      } else {
+        break;
+      }
+    }
+    return left;
+  }
+  std::optional<SymInt> term(int depth) {
+    auto left = factor(depth);
+    while (left && eat('*')) {
+      const auto right = factor(depth);
+      left = right ? std::optional(table_.mul(*left, *right)) : std::nullopt;
+    }
+    return left;
+  }
+  std::optional<SymInt> factor(int depth) {
+    if (depth > kMaxDepth)
+      return std::nullopt;
+    if (eat('(')) {
+      const auto e = expr(depth + 1);
+      return e && eat(')') ? e : std::nullopt;
+    }
+    if (eat('-')) {
+      const auto e = factor(depth + 1);
+      return e ? std::optional(table_.neg(*e)) : std::nullopt;
+    }
+    skip();
+    const size_t start = at_;
+    const auto word = [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    };
+    while (at_ < text_.size() && word(text_[at_]))
+      ++at_;
+    const std::string_view token = text_.substr(start, at_ - start);
+    if (token.empty())
+      return std::nullopt;
+    if (token[0] >= '0' && token[0] <= '9') {
+      i64 v = 0;
+      for (char c : token)
+        if (c < '0' || c > '9' || __builtin_mul_overflow(v, i64{10}, &v) ||
+            __builtin_add_overflow(v, i64{c - '0'}, &v))
+          return std::nullopt;
+      return v;
+    }
+    if (!eat('('))
+      return table_.symbol(token);
+    if (token == "opaque")
+      return opaque_text();
+    std::vector<SymInt> args;
+    do {
+      const auto e = expr(depth + 1);
+      if (!e)
+        return std::nullopt;
+      args.push_back(*e);
+    } while (eat(','));
+    if (!eat(')'))
+      return std::nullopt;
+    for (size_t i = 1; i + 1 < kOpNames.size(); ++i)
+      if (kOpNames[i] == token) {
+        const auto op = static_cast<SymOp>(i);
+        if (args.size() != (op == SymOp::Where ? 3u : 2u))
+          return std::nullopt;
+        return table_.apply(op, args);
+      }
+    return std::nullopt;
+  }
+  std::optional<SymInt> opaque_text() {
+    if (!eat('"'))
+      return std::nullopt;
+    const size_t end = text_.find('"', at_);
+    if (end == std::string_view::npos)
+      return std::nullopt;
+    const std::string_view body = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return eat(')') ? std::optional(table_.opaque(body)) : std::nullopt;
+  }
+
+  SymTable &table_;
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+} // namespace
+
+std::optional<SymInt> SymTable::parse(std::string_view text) { return SymParser(*this, text).run(); }
+
+} // namespace chute::ir
