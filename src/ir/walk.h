@@ -1,0 +1,43 @@
+#pragma once
+
+#include "ir/graph.h"
+
+#include <vector>
+
+namespace chute::ir {
+
+/// Calls `visit(Op&)` for every operator in SSA order, an operator before those of its regions. The
+/// visitor may erase the operator it is given (then its regions are not entered) if it returns false;
+/// it may insert before it. Keeps its own stack: nesting depth costs no native stack.
+template <class Visit> void walk(Region &region, Visit &&visit) {
+  std::vector<Op *> stack;
+  if (region.front())
+    stack.push_back(region.front());
+  while (!stack.empty()) {
+    Op *op = stack.back();
+    stack.pop_back();
+    if (Op *next = op->next())
+      stack.push_back(next);
+    bool enter = true;
+    if constexpr (std::is_same_v<decltype(visit(*op)), bool>)
+      enter = visit(*op);
+    else
+      visit(*op);
+    if (enter && op->num_regions())
+      for (u32 i = op->num_regions(); i-- > 0;)
+        if (Op *first = op->region(i)->front())
+          stack.push_back(first);
+  }
+}
+
+template <class Visit> void walk(Graph &graph, Visit &&visit) {
+  walk(graph.body(), std::forward<Visit>(visit));
+}
+
+/// The same for reading.
+template <class Visit> void walk(const Graph &graph, Visit &&visit) {
+  walk(const_cast<Graph &>(graph).body(),
+       [&](Op &op) { return visit(static_cast<const Op &>(op)); });
+}
+
+} // namespace chute::ir

@@ -1,0 +1,267 @@
+#include "pass/rewriter.h"
+
+#include "ir/walk.h"
+#include "support/check.h"
+
+#include <algorithm>
+#include <array>
+
+namespace chute::pass {
+
+using ir::Op;
+using ir::Value;
+
+void PatternSet::add(Pattern p) {
+  CHUTE_CHECK(patterns_.size() < 65535, "too many patterns");
+  if (by_opcode_.empty())
+    by_opcode_.resize(ir::kMaxOpCode);
+  const auto id = static_cast<u16>(patterns_.size());
+  for (ir::OpCode root : p.roots)
+    by_opcode_[ir::index(root)].push_back(id);
+  patterns_.push_back(std::move(p));
+}
+
+void PatternSet::add_for_trait(std::string_view name, ir::trait::Set traits, RewriteFn apply) {
+  Pattern p{name, {}, apply};
+  for (const ir::OpDef *def : ir::Registry::global().all())
+    if (def->has(traits))
+      p.roots.push_back(def->opcode);
+  add(std::move(p));
+}
+
+std::span<const u16> PatternSet::for_opcode(ir::OpCode code) const {
+  if (by_opcode_.empty())
+    return {};
+  return by_opcode_[ir::index(code)];
+}
+
+namespace {
+
+/// Operators that may vanish when nothing uses their results.
+bool is_removable(const ir::OpDef &def) {
+  constexpr ir::trait::Set kKeeps =
+      ir::trait::kEffect | ir::trait::kInPlace | ir::trait::kTerminator | ir::trait::kCheck;
+  return (def.traits & (ir::trait::kPure | ir::trait::kRandom)) && !(def.traits & kKeeps);
+}
+
+bool is_unused(const Op &op) {
+  for (const Value &v : op.results())
+    if (v.has_uses())
+      return false;
+  return op.num_results() > 0;
+}
+
+} // namespace
+
+class Driver final : public ir::Listener {
+public:
+  Driver(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
+         WorkCounters &counters, const RewriteOptions &options, std::vector<PatternStats> *stats,
+         void *user)
+      : graph_(graph), patterns_(patterns), diagnostics_(diagnostics), counters_(counters),
+        options_(options), rewriter_(graph, diagnostics, user) {
+    rewriter_.driver_ = this;
+    local_.resize(patterns.patterns().size());
+    for (size_t i = 0; i < local_.size(); ++i)
+      local_[i].name = patterns.patterns()[i].name;
+    out_stats_ = stats;
+  }
+
+  bool run() {
+    seed();
+    ir::Listener *before = graph_.set_listener(this);
+    CHUTE_CHECK(!before, "a rewriter runs already");
+    const u64 budget = options_.budget_per_op * (worklist_.size() + 16);
+    bool stopped = false;
+    while (!worklist_.empty() && !stopped) {
+      Op *op = worklist_.back();
+      worklist_.pop_back();
+      if (!op)
+        continue;
+      slot_[op->id()] = 0;
+      ++counters_.ops_visited;
+      stopped = !visit(*op, budget);
+    }
+    graph_.set_listener(before);
+    if (out_stats_)
+      out_stats_->insert(out_stats_->end(), local_.begin(), local_.end());
+    return changed_;
+  }
+
+  void enqueue(Op &op) {
+    if (op.id() >= slot_.size())
+      slot_.resize(std::max<size_t>(graph_.num_op_ids(), slot_.size() * 2), 0);
+    if (slot_[op.id()])
+      return;
+    ++counters_.enqueues;
+    worklist_.push_back(&op);
+    slot_[op.id()] = static_cast<u32>(worklist_.size());
+  }
+
+  void reject(std::string_view reason) {
+    auto &list = local_[current_pattern_].rejections;
+    for (auto &[text, count] : list)
+      if (text == reason) {
+        ++count;
+        return;
+      }
+    list.emplace_back(reason, 1);
+  }
+
+  // --- ir::Listener
+  void inserted(Op &op) override {
+    enqueue(op);
+    for (ir::Region *region : op.regions())
+      ir::walk(*region, [&](Op &inner) { enqueue(inner); });
+  }
+  void operand_changed(Op &op) override {
+    if (op.parent())
+      enqueue(op);
+  }
+  void uses_changed(Value &value) override {
+    Op *producer = value.producer();
+    if (!value.has_uses() || value.has_one_use()) {
+      if (producer && producer->parent())
+        enqueue(*producer);
+      // Rules that need a single use are rooted at the user.
+      if (value.has_uses() && value.first_use()->owner()->parent())
+        enqueue(*value.first_use()->owner());
+    }
+  }
+  void erased(Op &op) override {
+    if (op.id() < slot_.size() && slot_[op.id()]) {
+      worklist_[slot_[op.id()] - 1] = nullptr;
+      slot_[op.id()] = 0;
+    }
+  }
+
+private:
+  void seed() {
+    slot_.assign(graph_.num_op_ids(), 0);
+    ir::walk(graph_, [&](Op &op) { worklist_.push_back(&op); });
+    // The back is taken first, so that the first visit goes in program order.
+    std::reverse(worklist_.begin(), worklist_.end());
+    for (size_t i = 0; i < worklist_.size(); ++i)
+      slot_[worklist_[i]->id()] = static_cast<u32>(i + 1);
+  }
+
+  /// False when the run has to stop.
+  bool visit(Op &op, u64 budget) {
+    const ir::OpDef &def = op.def();
+    if (is_removable(def) && is_unused(op)) {
+      graph_.erase(&op);
+      changed_ = true;
+      return true;
+    }
+    for (u16 id : patterns_.for_opcode(op.opcode())) {
+      if (options_.used && *options_.used >= options_.rewrite_limit)
+        return false;
+      ++counters_.patterns_tried;
+      ++local_[id].tried;
+      current_pattern_ = id;
+      if (!patterns_.patterns()[id].apply(op, rewriter_))
+        continue;
+      changed_ = true;
+      ++local_[id].rewrites;
+      ++counters_.rewrites;
+      if (options_.used)
+        ++*options_.used;
+      recent_[rewrites_++ % recent_.size()] = id;
+      if (rewrites_ > budget)
+        return report_loop();
+      return true;
+    }
+    return true;
+  }
+
+  bool report_loop() {
+    // The two patterns seen most among the last rewrites are those that undo each other.
+    std::vector<u64> seen(local_.size(), 0);
+    for (u16 id : recent_)
+      ++seen[id];
+    const auto most = [&] {
+      const auto it = std::max_element(seen.begin(), seen.end());
+      const std::string name(local_[static_cast<size_t>(it - seen.begin())].name);
+      *it = 0;
+      return name;
+    };
+    const std::string first = most();
+    const bool alone = *std::max_element(seen.begin(), seen.end()) == 0;
+    Diagnostic d;
+    d.code = "rewrite.loop";
+    d.message = "rewrites do not end after " + std::to_string(rewrites_) + ": '" + first + "'" +
+                (alone ? " undoes itself" : " and '" + most() + "' undo each other");
+    d.hint = "this is a fault in chute; --stop-after N narrows it to one rewrite";
+    diagnostics_.add(std::move(d));
+    return false;
+  }
+
+  ir::Graph &graph_;
+  const PatternSet &patterns_;
+  Diagnostics &diagnostics_;
+  WorkCounters &counters_;
+  const RewriteOptions &options_;
+  Rewriter rewriter_;
+  std::vector<Op *> worklist_;
+  std::vector<u32> slot_; // by operator id: position in the worklist + 1, 0 when not in it
+  std::vector<PatternStats> local_;
+  std::vector<PatternStats> *out_stats_;
+  std::array<u16, 64> recent_{};
+  u64 rewrites_ = 0;
+  u16 current_pattern_ = 0;
+  bool changed_ = false;
+};
+
+ir::Builder Rewriter::before(Op &op) {
+  ir::Builder b(graph_, *op.parent(), &op);
+  b.set_loc(op.loc());
+  return b;
+}
+
+void Rewriter::replace(Op &op, std::span<Value *const> values) {
+  CHUTE_CHECK(values.size() == op.num_results(), "one value per result");
+  for (u32 i = 0; i < op.num_results(); ++i) {
+    Value *from = op.result(i);
+    if (!values[i]) {
+      CHUTE_CHECK(!from->has_uses(), "a used result needs a replacement");
+      continue;
+    }
+    Op *producer = values[i]->producer();
+    if (from->name() && !values[i]->name() && producer)
+      graph_.set_name(values[i], from->name());
+    graph_.replace_all_uses(from, values[i]);
+  }
+  graph_.erase(&op);
+}
+
+void Rewriter::reject(std::string_view reason) { driver_->reject(reason); }
+void Rewriter::enqueue(Op &op) { driver_->enqueue(op); }
+
+bool run_patterns(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
+                  WorkCounters &counters, const RewriteOptions &options,
+                  std::vector<PatternStats> *stats, void *user) {
+  return Driver(graph, patterns, diagnostics, counters, options, stats, user).run();
+}
+
+Diagnostic at_op(const ir::Graph &graph, const Op &op, ErrorKind kind, std::string code,
+                 std::string message, std::string hint) {
+  const ir::Provenance from = graph.locations().resolve(op.loc());
+  Diagnostic d;
+  d.kind = kind;
+  d.code = std::move(code);
+  d.message = std::move(message);
+  d.hint = std::move(hint);
+  std::string value;
+  if (op.num_results() && op.result()->name())
+    value = graph.context().string(op.result()->name());
+  else if (!from.nodes.empty())
+    value = from.nodes.front();
+  d.object = (value.empty() ? std::string() : "%" + value + " ") + std::string(op.name());
+  if (op.opcode() == ir::core_op::unregistered && op.num_attrs())
+    d.object += " '" + std::string(op.attr(0).as_string()) + "'";
+  d.module_path = from.module_path;
+  d.source_line = from.source_line;
+  return d;
+}
+
+} // namespace chute::pass
