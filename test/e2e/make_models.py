@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Export every case of cases.py and record PyTorch's outputs.
+
+usage: make_models.py FOLDER [NAME...]
+
+Writes FOLDER/<case>/{model.pt2,inputs.npz,expected.npz}. When FOLDER was made by these very scripts and this torch,
+nothing is done. Export runs in as many processes as there are processors.
+"""
+import hashlib
+import multiprocessing
+import os
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from cases import CASES  # noqa: E402
+
+
+def tensors(tree):
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def make(job):
+    name, folder = job
+    case = CASES[name]
+    torch.set_num_threads(1)
+    module, inputs = case.build()
+    given = [t.clone() for t in tensors(inputs)]
+    folder.mkdir(parents=True)
+    try:
+        program = torch.export.export(module, inputs, dynamic_shapes=case.dynamic)
+        torch.export.save(program, str(folder / "model.pt2"))  # before a run changes buffers
+        with torch.no_grad():
+            expected = module(*inputs)
+    except Exception as error:
+        return name, f"{type(error).__name__}: {error}"
+    np.savez(folder / "inputs.npz", **{f"in{i}": t.numpy() for i, t in enumerate(given)})
+    np.savez(folder / "expected.npz", **{f"out{i}": t.detach().numpy() for i, t in enumerate(tensors(expected))})
+    return name, None
+
+
+def fingerprint():
+    here = pathlib.Path(__file__).resolve().parent
+    text = b"".join((here / n).read_bytes() for n in ("cases.py", "make_models.py")) + torch.__version__.encode()
+    return hashlib.sha256(text).hexdigest()
+
+
+def make_all(folder, names=None):
+    """Returns the cases that PyTorch itself could not export, with the reason: none, unless a case is wrong."""
+    folder = pathlib.Path(folder)
+    stamp = folder / "made-by"
+    if not names and stamp.exists() and stamp.read_text() == fingerprint():
+        return {}
+    if not names:
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in names or ():
+        shutil.rmtree(folder / name, ignore_errors=True)
+    jobs = [(name, folder / name) for name in names or CASES]
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        failed = {name: why for name, why in pool.imap_unordered(make, jobs, chunksize=8) if why}
+    if not names and not failed:
+        stamp.write_text(fingerprint())
+    return failed
+
+
+if __name__ == "__main__":
+    problems = make_all(sys.argv[1], sys.argv[2:])
+    for case_name, reason in sorted(problems.items()):
+        print(f"{case_name}: {reason}", file=sys.stderr)
+    sys.exit(1 if problems else 0)

@@ -1,0 +1,102 @@
+"""Runtimes that are not chute's, for checking a `.circle` file: tico's interpreter and onert.
+
+Each runs in a forked process, since either may abort on a file that it doesn't support.
+"""
+import multiprocessing
+import pathlib
+
+import numpy as np
+import torch
+
+torch.set_num_threads(1)  # a forked child must not wait for threads that only its parent has
+
+# Values of circle_schema's TensorType.
+NUMPY_TYPES = {0: np.float32, 1: np.float16, 2: np.int32, 3: np.uint8, 4: np.int64, 6: np.bool_, 7: np.int16,
+               9: np.int8, 10: np.float64}
+
+
+def circle_inputs(path):
+    """[(name, numpy type, shape)] of the file's inputs, read with the schema's own Python reader."""
+    from circle_schema import circle
+    graph = circle.Model.ModelT.InitFromPackedBuf(pathlib.Path(path).read_bytes(), 0).subgraphs[0]
+    return [(graph.tensors[i].name.decode(), NUMPY_TYPES[graph.tensors[i].type], list(graph.tensors[i].shape))
+            for i in graph.inputs]
+
+
+def count_operators(path):
+    from circle_schema import circle
+    model = circle.Model.ModelT.InitFromPackedBuf(pathlib.Path(path).read_bytes(), 0)
+    return sum(len(graph.operators) for graph in model.subgraphs)
+
+
+def bind(path, values):
+    """`values` in the types that the file declares; the count must agree."""
+    declared = circle_inputs(path)
+    if len(declared) != len(values):
+        raise ValueError(f"the file has {len(declared)} inputs, PyTorch {len(values)}")
+    return [np.array(value, dtype=kind, order="C") for (_, kind, _), value in zip(declared, values)]
+
+
+def reference(path, values):
+    from tico.circle.runtime import CircleReferenceRuntime
+    runtime = CircleReferenceRuntime(pathlib.Path(path).read_bytes())
+    return [np.asarray(o) for o in runtime.run([torch.from_numpy(v) for v in bind(path, values)]).outputs]
+
+
+def onert(path, values):
+    from onert import infer
+    return [np.array(o) for o in infer.session(str(path)).infer(bind(path, values))]
+
+
+def _child(function, arguments, pipe):
+    try:
+        pipe.send((function(*arguments), None))
+    except BaseException as error:
+        pipe.send((None, f"{type(error).__name__}: {str(error).strip()[:300]}"))
+
+
+def apart(function, *arguments, seconds=60):
+    """(outputs, None), or (None, why it did not run)."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=_child, args=(function, arguments, theirs))
+    process.start()
+    theirs.close()
+    try:
+        answer = ours.recv() if ours.poll(seconds) else (None, f"no answer in {seconds} s")
+    except EOFError:
+        answer = (None, "crashed")
+    process.kill()
+    process.join()
+    return answer
+
+
+def difference(got, want, rtol, atol):
+    """(largest absolute difference, None) or (it, what is wrong) between two lists of arrays."""
+    if len(got) != len(want):
+        return float("inf"), f"{len(got)} outputs, expected {len(want)}"
+    worst = 0.0
+    for index, (g, w) in enumerate(zip(got, want)):
+        g = np.asarray(g)
+        if g.shape != w.shape:
+            return float("inf"), f"output {index}: shape {list(g.shape)}, expected {list(w.shape)}"
+        if not g.size:
+            continue
+        a, b = g.astype(np.float64), w.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            apart_by = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+        here = float(np.where(np.isnan(apart_by), np.inf, apart_by).max())
+        worst = max(worst, here)
+        if not np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
+            return worst, f"output {index}: differs by up to {here:.3g}"
+    return worst, None
+
+
+def restore_shape(got, want):
+    """onert drops the leading dimensions of a FULLY_CONNECTED output, and has no rank 0."""
+    return [g.reshape(w.shape) if g.size == w.size else g for g, w in zip(got, want)] if len(got) == len(want) else got
+
+
+def load(path):
+    """Arrays of an .npz with keys in0, in1, ... or out0, out1, ..., in that order."""
+    data = np.load(path)
+    return [data[key] for key in sorted(data.files, key=lambda k: int(k.lstrip("inout")))]
