@@ -93,7 +93,6 @@ def test_same_bytes_every_time(models, tmp_path):
         written = []
         for threads in ("1", "2", "2"):
             out = tmp_path / f"{len(written)}.circle"
-            subprocess.run([CHUTE, "convert", models / name / "model.pt2", "-o", out], check=True,
-                           env=os.environ | {"CHUTE_THREADS": threads})
+            chute("convert", models / name / "model.pt2", "-o", out, "--threads", threads)
             written.append(out.read_bytes())
         assert written[0] == written[1] == written[2], name
