@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace chute::convert {
+
+/// The passes that reduce an imported ATen program to core ATen (docs/core-aten.md).
+const std::vector<std::string> &core_aten_pipeline();
+
+/// From core ATen to a Circle graph that is ready to be written.
+const std::vector<std::string> &circle_pipeline();
+
+} // namespace chute::convert
