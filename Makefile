@@ -16,7 +16,7 @@ demo: ## convert, verify, run and compare the models under examples/
 	@$(MAKE) --no-print-directory build
 	@CHUTE=build/release/chute $(VENV)/bin/python tools/demo
 
-test: ## everything that CI checks; one stage: tools/run-tests unit|text|e2e|corpus|asan|fuzz|scale
+test: ## everything that CI checks; one stage: tools/run-tests tree|unit|text|e2e|corpus|asan|fuzz|scale
 	@tools/bootstrap
 	@tools/run-tests
 
