@@ -100,7 +100,7 @@ Attr parse_default(std::string_view text, const ParsedType &t, AttrType type, ir
   if (text[0] == '"' || text[0] == '\'')
     return ctx.string_attr(text.substr(1, text.size() - 2));
   if (type == AttrType::Element) {
-    if (text == "long")
+    if (text == "long" || text == "4") // 4 is torch.int64's number, as some signatures print it
       return Attr::of_element(ir::ElementType::I64);
     return Attr::of_element(ir::ElementType::F32);
   }
