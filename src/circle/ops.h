@@ -27,8 +27,8 @@
 ///   circle.custom        `custom_code`, `custom_options` (the bytes, as a String)
 ///   every operator       `version` (1), the version of its operator code.
 ///
-/// Result types: inference gives element type and shape. Movement operators and others that hand
-/// elements on unchanged (relu included) give their first operand's quantization; for everything else
+/// Result types: inference gives element type and shape. Movement operators hand on their first
+/// operand's per-tensor quantization (TRANSPOSE per-channel too); for everything else
 /// the quantization of a quantized result is the maker's to set (Graph::set_type), and is no part of
 /// an operator's contract.
 namespace chute::circle {

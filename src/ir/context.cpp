@@ -1,5 +1,6 @@
 #include "ir/context.h"
 
+#include "ir/op_def.h"
 #include "ir/sym_table.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -117,6 +118,12 @@ struct Context::Impl {
                        static_cast<u32>(kind)};
     if (auto it = arrays.find(key); it != arrays.end())
       return Attr::of_array(kind, it->second);
+    // Default attribute values live in the registry's context: one address for equal lists, so that
+    // a stated default and a filled-in one compare equal.
+    const Impl *shared = Registry::global().context().impl_.get();
+    if (shared != this)
+      if (auto it = shared->arrays.find(key); it != shared->arrays.end())
+        return Attr::of_array(kind, it->second);
     char *stored = allocate<char>(std::max<size_t>(key.bytes.size(), 1));
     std::memcpy(stored, key.bytes.data(), key.bytes.size());
     auto *storage = new (allocate<ArrayStorage>(1)) ArrayStorage{stored, count};
