@@ -1,0 +1,1 @@
+target_link_libraries(chute_eval PRIVATE ZLIB::ZLIB)
