@@ -118,12 +118,13 @@ struct Context::Impl {
                        static_cast<u32>(kind)};
     if (auto it = arrays.find(key); it != arrays.end())
       return Attr::of_array(kind, it->second);
-    // Default attribute values live in the registry's context: one address for equal lists, so that
-    // a stated default and a filled-in one compare equal.
-    const Impl *shared = Registry::global().context().impl_.get();
-    if (shared != this)
-      if (auto it = shared->arrays.find(key); it != shared->arrays.end())
+    // Default values of attributes are interned by the registry. Sharing its storage keeps equality
+    // of attributes a comparison of pointers, whether a value was given or is the default.
+    if (const Impl *defaults = Registry::global().context().impl_.get(); defaults != this)
+      if (auto it = defaults->arrays.find(key); it != defaults->arrays.end()) {
+        arrays.emplace(it->first, it->second);
         return Attr::of_array(kind, it->second);
+      }
     char *stored = allocate<char>(std::max<size_t>(key.bytes.size(), 1));
     std::memcpy(stored, key.bytes.data(), key.bytes.size());
     auto *storage = new (allocate<ArrayStorage>(1)) ArrayStorage{stored, count};
@@ -178,7 +179,19 @@ Type Context::tensor_type(ElementType element, std::span<const SymInt> shape,
   return impl_->intern_type(key);
 }
 
-const Quantization *Context::quantization(const Quantization &q) {
+const Quantization *Context::quantization(const Quantization &given) {
+  // One form per meaning, so that equal types have one handle: absent zero points are zeros, and what
+  // a kind does not use is 0.
+  Quantization q = given;
+  std::vector<i64> zeros;
+  if (q.zero_points.empty() && !q.scales.empty()) {
+    zeros.resize(q.scales.size(), 0);
+    q.zero_points = zeros;
+  }
+  if (q.kind == QuantKind::PerTensor)
+    q.axis = 0;
+  if (q.kind == QuantKind::PerTensor || q.kind == QuantKind::PerChannel)
+    q.block_size = 0;
   if (auto it = impl_->quants.find(&q); it != impl_->quants.end())
     return *it;
   Quantization stored = q;

@@ -2,6 +2,9 @@
 
 #include "support/float_formats.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 
 namespace chute::ir {
@@ -21,6 +24,21 @@ i64 truncate(double v) {
   if (!(v >= -9223372036854775808.0 && v < 9223372036854775808.0))
     return std::numeric_limits<i64>::min();
   return static_cast<i64>(v);
+}
+
+/// MXFP4 (e2m1), without the block's scale: values of the eight positive codes.
+constexpr std::array<double, 8> kFp4{0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+
+u8 to_fp4(double v) {
+  const u8 sign = std::signbit(v) ? 8 : 0;
+  const double magnitude = std::fabs(v);
+  u8 code = 0; // to the nearest, ties to the even code; beyond 6 saturates (the format has no infinity)
+  for (u8 next = 1; next < 8; ++next) {
+    const double middle = (kFp4[next - 1u] + kFp4[next]) / 2;
+    if (magnitude > middle || (magnitude == middle && next % 2 == 0))
+      code = next;
+  }
+  return sign | code;
 }
 
 } // namespace
@@ -54,9 +72,17 @@ double load_element(ElementType t, const std::byte *from) {
   case ElementType::F8E4M3FNUZ: return static_cast<double>(f8_to_f32(load<u8>(from), kF8E4M3FNUZ));
   case ElementType::F8E5M2FNUZ: return static_cast<double>(f8_to_f32(load<u8>(from), kF8E5M2FNUZ));
   case ElementType::F8E8M0FNU: return static_cast<double>(f8e8m0_to_f32(load<u8>(from)));
+  case ElementType::C32: return static_cast<double>(f16_to_f32(load<u16>(from)));
   case ElementType::C64: return static_cast<double>(load<float>(from));
   case ElementType::C128: return load<double>(from);
   case ElementType::U64: return static_cast<double>(load<u64>(from));
+  case ElementType::MXINT8: return load<i8>(from) * 0x1p-6;
+  case ElementType::MXFP4: {
+    const auto code = load<u8>(from);
+    return code & 8 ? -kFp4[code & 7] : kFp4[code & 7];
+  }
+  case ElementType::None:
+  case ElementType::String: return 0.0; // no numbers
   default: return static_cast<double>(load_element_int(t, from));
   }
 }
@@ -91,6 +117,9 @@ void store_element(ElementType t, double value, std::byte *to) {
   case ElementType::F8E4M3FNUZ: return store<u8>(to, f32_to_f8(f, kF8E4M3FNUZ));
   case ElementType::F8E5M2FNUZ: return store<u8>(to, f32_to_f8(f, kF8E5M2FNUZ));
   case ElementType::F8E8M0FNU: return store<u8>(to, f32_to_f8e8m0(f));
+  case ElementType::C32:
+    store<u16>(to, f32_to_f16(f));
+    return store<u16>(to + 2, 0);
   case ElementType::C64:
     store<float>(to, f);
     return store<float>(to + 4, 0.0f);
@@ -101,6 +130,13 @@ void store_element(ElementType t, double value, std::byte *to) {
   case ElementType::U64:
     return store<u64>(to, value >= 9223372036854775808.0 ? static_cast<u64>(value)
                                                          : static_cast<u64>(truncate(value)));
+  case ElementType::MXINT8: {
+    const double scaled = std::nearbyint(value * 0x1p6);
+    return store<i8>(to, static_cast<i8>(std::isnan(scaled) ? 0 : std::clamp(scaled, -128.0, 127.0)));
+  }
+  case ElementType::MXFP4: return store<u8>(to, to_fp4(value));
+  case ElementType::None:
+  case ElementType::String: return;
   default: return store_element_int(t, truncate(value), to);
   }
 }

@@ -223,6 +223,25 @@ void Graph::replace_all_uses(Value *from, Value *to) {
   }
 }
 
+void Graph::discard(Op *op) {
+  CHUTE_CHECK(!op->parent_, "an attached operator is erased, not discarded");
+  for (Use &use : op->operand_uses())
+    if (use.value_)
+      unlink_use(use);
+  for (const Value &v : op->results())
+    CHUTE_CHECK(!v.has_uses(), "discarded operator has uses");
+  for (Region *r : op->regions())
+    r->parent_op_ = nullptr;
+  const u32 results = op->num_results_;
+  if (op->id_ + 1 == next_op_id_ &&
+      (results == 0 || op->results()[results - 1].id_ + 1 == next_value_id_)) {
+    --next_op_id_;
+    next_value_id_ -= results;
+  }
+  --num_ops_;
+  slab_.deallocate(op, block_bytes(op->num_operands_, results, op->num_attrs_, op->num_regions_));
+}
+
 void Graph::destroy(Op *op) {
   if (listener_)
     listener_->erased(*op);
@@ -255,8 +274,11 @@ void Graph::erase(Op *op) {
         pending.push_back(inner);
   for (Op *inner : pending)
     for (Use &use : inner->operand_uses())
-      if (use.value_)
+      if (Value *value = use.value_) {
         unlink_use(use);
+        if (listener_)
+          listener_->uses_changed(*value);
+      }
   for (size_t i = pending.size(); i-- > 0;)
     destroy(pending[i]);
   destroy(op);

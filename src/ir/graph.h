@@ -103,6 +103,9 @@ public:
   Op *create(OpCode code, std::span<Value *const> operands, std::span<const Attr> attrs,
              std::span<const Type> result_types, LocId loc = {},
              std::span<Region *const> regions = {});
+  /// Frees an operator that was never attached, without telling the listener; its ids are given
+  /// back when they are the newest. Regions that it was given stay the caller's.
+  void discard(Op *op);
   void append(Region &region, Op *op) { insert_before(region, nullptr, op); }
   /// Inserts a detached `op` before `position` (null: at the end).
   void insert_before(Region &region, Op *position, Op *op);

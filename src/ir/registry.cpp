@@ -1,7 +1,4 @@
-#include "ir/constant.h"
-#include "ir/context.h"
-#include "ir/op.h"
-#include "ir/op_def.h"
+#include "ir/graph.h"
 #include "support/check.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -92,6 +89,10 @@ Status infer_state(const Op &op, Graph &, std::vector<Type> &out) {
   out.push_back(op.attr(1).as_constant()->type);
   return {};
 }
+Status infer_size(const Op &, Graph &graph, std::vector<Type> &out) {
+  out.push_back(graph.context().int_type());
+  return {};
+}
 
 constexpr AttrSpec kConstantAttrs[] = {{"value", AttrType::Constant}};
 constexpr AttrSpec kStateAttrs[] = {{"name", AttrType::String}, {"value", AttrType::Constant}};
@@ -113,7 +114,7 @@ const OpDef kCoreDefs[] = {
     {"core.unregistered", core_op::unregistered,
      trait::kUnregistered | trait::kEffect | trait::kRegions, kValues, kUnregisteredAttrs,
      kAnyResults, nullptr, nullptr},
-    {"core.size", core_op::size, trait::kPure, {}, kSizeAttrs, kOneResult, nullptr, nullptr},
+    {"core.size", core_op::size, trait::kPure, {}, kSizeAttrs, kOneResult, infer_size, nullptr},
 };
 
 } // namespace

@@ -11,8 +11,13 @@ namespace chute::ir {
 
 namespace {
 
-/// Polynomials with more terms than this become one opaque atom: a guard against hostile sizes.
+/// Bounds against hostile or runaway expressions. What exceeds one becomes an opaque atom, equal to
+/// itself only: a bounded text then always exists, and printing needs no recursion.
 constexpr size_t kMaxTerms = 256;
+constexpr size_t kMaxAtoms = 64;      // in one term
+constexpr size_t kMaxAtomText = 4096; // bytes
+constexpr size_t kMaxText = 1 << 16;
+constexpr u32 kMaxDepth = 48; // less than what SymTable::parse takes
 
 struct Monomial {
   i64 coefficient = 0;
@@ -24,6 +29,8 @@ struct AtomNode {
   std::string name;
   std::vector<SymInt> args;
   SymRange range; // of a Symbol
+  std::string text;
+  u32 depth = 0; // of nested operations
 };
 
 i64 floor_div(i64 a, i64 b) {
@@ -31,9 +38,41 @@ i64 floor_div(i64 a, i64 b) {
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 
-constexpr std::array<std::string_view, 14> kOpNames{
-    "", "floordiv", "ceildiv", "mod", "max", "min", "pow", "where",
-    "eq", "ne", "lt", "le", "truediv", "opaque"};
+bool is_plain_name(std::string_view s) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !s.empty() && letter(s[0]) && std::all_of(s.begin(), s.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9');
+  });
+}
+
+std::string quoted(std::string_view function, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out(function);
+  out += "(\"";
+  for (char c : text) {
+    const auto b = static_cast<u8>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (b < 0x20 || b == 0x7F) {
+      out += "\\x";
+      out += kHex[b >> 4];
+      out += kHex[b & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\")";
+}
+
+/// Folding stays clear of the ends of the range, where division, negation and the encoding of
+/// expressions (SymInt) have their exceptions.
+bool folds(i64 v) {
+  constexpr i64 kBound = i64{1} << 62;
+  return v > -kBound && v < kBound;
+}
 
 } // namespace
 
@@ -44,17 +83,37 @@ struct SymTable::Impl {
   std::vector<u32> atom_expr; // the expression that is just this atom
   boost::unordered_flat_map<std::string, u32> expr_index;
   boost::unordered_flat_map<std::string, u32> atom_index;
+  u64 next_large = 0; // names of opaque atoms made for what exceeds a bound
 
   static std::string key(const std::vector<Monomial> &terms) {
     std::string k;
     for (const Monomial &m : terms) {
+      const auto n = static_cast<u32>(m.atoms.size());
       k.append(reinterpret_cast<const char *>(&m.coefficient), 8);
+      k.append(reinterpret_cast<const char *>(&n), 4);
       for (u32 a : m.atoms)
         k.append(reinterpret_cast<const char *>(&a), 4);
-      k += '\xff';
-      k += '\xff';
     }
     return k;
+  }
+
+  size_t text_size(const std::vector<Monomial> &terms) const {
+    size_t n = 0;
+    for (const Monomial &m : terms) {
+      n += 24;
+      for (u32 a : m.atoms)
+        n += atoms[a].text.size() + 1;
+    }
+    return n;
+  }
+
+  /// An opaque atom of a name that nothing else has.
+  SymInt fresh_opaque() {
+    std::string name;
+    do
+      name = "large " + std::to_string(next_large++);
+    while (atom_index.contains(atom_key(SymOp::Opaque, name, {})));
+    return intern_atom(SymOp::Opaque, name, {});
   }
 
   /// Canonical handle of a sorted, merged sum.
@@ -68,31 +127,119 @@ struct SymTable::Impl {
     std::string k = key(terms);
     if (auto it = expr_index.find(k); it != expr_index.end())
       return SymInt::symbolic(it->second);
-    const auto id = static_cast<u32>(exprs.size());
     const bool single =
         terms.size() == 1 && terms[0].coefficient == 1 && terms[0].atoms.size() == 1;
+    if (!single && text_size(terms) > kMaxText) {
+      const SymInt e = fresh_opaque();
+      expr_index.emplace(std::move(k), e.expr());
+      return e;
+    }
+    const auto id = static_cast<u32>(exprs.size());
     single_atom.push_back(single ? static_cast<i32>(terms[0].atoms[0]) : -1);
     exprs.push_back(std::move(terms));
     expr_index.emplace(std::move(k), id);
     return SymInt::symbolic(id);
   }
 
-  SymInt intern_atom(SymOp op, std::string_view name, std::span<const SymInt> args) {
+  static std::string atom_key(SymOp op, std::string_view name, std::span<const SymInt> args) {
     std::string k(1, static_cast<char>(op));
     k += name;
     k += '\0';
     k.append(reinterpret_cast<const char *>(args.data()), args.size_bytes());
+    return k;
+  }
+
+  u32 depth(SymInt e) const {
+    u32 d = 0;
+    if (e.is_symbolic())
+      for (const Monomial &m : exprs[e.expr()])
+        for (u32 a : m.atoms)
+          d = std::max(d, atoms[a].depth);
+    return d;
+  }
+
+  SymInt intern_atom(SymOp op, std::string_view name, std::span<const SymInt> args) {
+    std::string k = atom_key(op, name, args);
     if (auto it = atom_index.find(k); it != atom_index.end())
       return SymInt::symbolic(atom_expr[it->second]);
-    const auto id = static_cast<u32>(atoms.size());
-    AtomNode &node = atoms.emplace_back();
+    AtomNode node;
     node.op = op;
     node.name = name;
     node.args.assign(args.begin(), args.end());
+    if (op == SymOp::Symbol) {
+      node.text = is_plain_name(name) ? std::string(name) : quoted("symbol", name);
+    } else if (op == SymOp::Opaque) {
+      node.text = quoted("opaque", name);
+    } else {
+      node.text = sym_op_name(op);
+      node.text += '(';
+      for (size_t i = 0; i < args.size(); ++i) {
+        node.text += (i ? ", " : "") + text(args[i]);
+        node.depth = std::max(node.depth, depth(args[i]) + 1);
+      }
+      node.text += ')';
+      if (node.text.size() > kMaxAtomText || node.depth > kMaxDepth) {
+        const SymInt e = fresh_opaque();
+        atom_index.emplace(std::move(k), static_cast<u32>(single_atom[e.expr()]));
+        return e;
+      }
+    }
+    const auto id = static_cast<u32>(atoms.size());
+    atoms.push_back(std::move(node));
     atom_index.emplace(std::move(k), id);
     const SymInt e = intern({Monomial{1, {id}}});
     atom_expr.push_back(e.expr());
     return e;
+  }
+
+  /// Terms in order of their text, the literal last: the text does not depend on the order in which
+  /// symbols were made.
+  std::string text(SymInt e) const {
+    if (e.is_static())
+      return std::to_string(e.value());
+    struct Part {
+      bool literal;
+      std::string product;
+      i64 coefficient;
+    };
+    std::vector<Part> parts;
+    for (const Monomial &m : exprs[e.expr()]) {
+      std::vector<std::string_view> factors;
+      for (u32 a : m.atoms)
+        factors.push_back(atoms[a].text);
+      std::sort(factors.begin(), factors.end());
+      Part p{m.atoms.empty(), {}, m.coefficient};
+      for (std::string_view f : factors) {
+        if (!p.product.empty())
+          p.product += '*';
+        p.product += f;
+      }
+      parts.push_back(std::move(p));
+    }
+    std::sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
+      return a.literal != b.literal ? b.literal : a.product < b.product;
+    });
+    std::string out;
+    for (const Part &p : parts) {
+      i64 c = p.coefficient;
+      const bool minus = c < 0 && c != std::numeric_limits<i64>::min();
+      if (!out.empty())
+        out += minus ? " - " : " + ";
+      else if (minus)
+        out += '-';
+      c = minus ? -c : c;
+      if (p.literal)
+        out += std::to_string(c);
+      else
+        out += (c == 1 ? "" : std::to_string(c) + "*") + p.product;
+    }
+    return out;
+  }
+
+  /// What a sum or product becomes that does not fit: known by its text while that is short.
+  SymInt unfit(SymInt a, const char *op, SymInt b) {
+    std::string name = "(" + text(a) + ")" + op + "(" + text(b) + ")";
+    return name.size() > kMaxAtomText ? fresh_opaque() : intern_atom(SymOp::Opaque, name, {});
   }
 
   std::vector<Monomial> poly(SymInt e) const {
@@ -126,6 +273,10 @@ SymTable::~SymTable() = default;
 
 SymInt SymTable::symbol(std::string_view name) {
   return impl_->intern_atom(SymOp::Symbol, name, {});
+}
+
+SymInt SymTable::literal(i64 value) {
+  return SymInt(value).is_static() ? SymInt(value) : impl_->intern({Monomial{value, {}}});
 }
 
 SymInt SymTable::opaque(std::string_view text) {
@@ -162,7 +313,7 @@ SymInt SymTable::add(SymInt a, SymInt b) {
   for (Monomial &m : impl_->poly(b))
     terms.push_back(std::move(m));
   if (!Impl::canonicalize(terms))
-    return opaque("(" + print(a) + ") + (" + print(b) + ")");
+    return impl_->unfit(a, " + ", b);
   return impl_->intern(std::move(terms));
 }
 
@@ -181,13 +332,13 @@ SymInt SymTable::mul(SymInt a, SymInt b) {
       Monomial m;
       fits &= !__builtin_mul_overflow(left[i].coefficient, r.coefficient, &m.coefficient);
       m.atoms.resize(left[i].atoms.size() + r.atoms.size());
-      fits &= m.atoms.size() <= 64;
+      fits &= m.atoms.size() <= kMaxAtoms;
       std::merge(left[i].atoms.begin(), left[i].atoms.end(), r.atoms.begin(), r.atoms.end(),
                  m.atoms.begin());
       terms.push_back(std::move(m));
     }
   if (!fits || !Impl::canonicalize(terms))
-    return opaque("(" + print(a) + ") * (" + print(b) + ")");
+    return impl_->unfit(a, " * ", b);
   return impl_->intern(std::move(terms));
 }
 
@@ -206,16 +357,23 @@ std::optional<SymInt> SymTable::exact_div(SymInt a, SymInt b) {
   if (a == b)
     return SymInt(1);
   const std::vector<Monomial> divisor = impl_->poly(b);
-  // Long division by the leading term; the remainder must vanish. Terms are ordered by atoms, the
-  // last one leads.
+  // Long division by the leading term; the remainder must vanish. The term of highest degree leads,
+  // among equals the last in order of atoms: an order that multiplication keeps.
+  const auto leading = [](const std::vector<Monomial> &terms) -> const Monomial & {
+    return *std::max_element(terms.begin(), terms.end(), [](const Monomial &x, const Monomial &y) {
+      return x.atoms.size() != y.atoms.size() ? x.atoms.size() < y.atoms.size()
+                                              : x.atoms < y.atoms;
+    });
+  };
   std::vector<Monomial> rest = impl_->poly(a), quotient;
-  const Monomial &lead = divisor.back();
+  const Monomial &lead = leading(divisor);
   for (size_t step = 0; !rest.empty(); ++step) {
     if (step > kMaxTerms)
       return std::nullopt;
-    const Monomial top = rest.back();
+    const Monomial top = leading(rest);
     Monomial q;
-    if (lead.coefficient == 0 || top.coefficient % lead.coefficient != 0 ||
+    if (lead.coefficient == 0 || !folds(top.coefficient) || !folds(lead.coefficient) ||
+        top.coefficient % lead.coefficient != 0 ||
         !std::includes(top.atoms.begin(), top.atoms.end(), lead.atoms.begin(), lead.atoms.end()))
       return std::nullopt;
     q.coefficient = top.coefficient / lead.coefficient;
@@ -240,14 +398,15 @@ std::optional<SymInt> SymTable::exact_div(SymInt a, SymInt b) {
   return impl_->intern(std::move(quotient));
 }
 
-SymInt SymTable::apply(SymOp op, std::span<const SymInt> args) {
-  const bool literal = std::all_of(args.begin(), args.end(), [](SymInt s) { return s.is_static(); });
+SymInt SymTable::apply(SymOp op, std::span<const SymInt> args, bool use_ranges) {
+  const bool literal = std::all_of(args.begin(), args.end(),
+                                   [](SymInt s) { return s.is_static() && folds(s.value()); });
   const auto v = [&](size_t i) { return args[i].value(); };
   switch (op) {
   case SymOp::FloorDiv:
   case SymOp::CeilDiv:
   case SymOp::TrueDivToInt:
-    if (literal && v(1) != 0 && v(1) != -1) {
+    if (literal && v(1) != 0) {
       if (op == SymOp::FloorDiv)
         return floor_div(v(0), v(1));
       return op == SymOp::CeilDiv ? -floor_div(-v(0), v(1)) : v(0) / v(1);
@@ -258,7 +417,7 @@ SymInt SymTable::apply(SymOp op, std::span<const SymInt> args) {
       return *q;
     break;
   case SymOp::Mod:
-    if (literal && v(1) != 0 && v(1) != -1)
+    if (literal && v(1) != 0)
       return v(0) - floor_div(v(0), v(1)) * v(1);
     if (args[1] == SymInt(1) || exact_div(args[0], args[1]))
       return 0;
@@ -269,6 +428,8 @@ SymInt SymTable::apply(SymOp op, std::span<const SymInt> args) {
       return op == SymOp::Max ? std::max(v(0), v(1)) : std::min(v(0), v(1));
     if (args[0] == args[1])
       return args[0];
+    if (!use_ranges)
+      break;
     const SymRange a = range(args[0]), b = range(args[1]);
     if (a.min >= b.max)
       return op == SymOp::Max ? args[0] : args[1];
@@ -319,6 +480,9 @@ SymRange SymTable::range(SymInt e) const {
   constexpr i64 kInf = std::numeric_limits<i64>::max(), kNegInf = std::numeric_limits<i64>::min();
   if (e.is_static())
     return {e.value(), e.value()};
+  if (const i32 a = impl_->single_atom[e.expr()]; a >= 0)
+    if (const AtomNode &node = impl_->atoms[static_cast<size_t>(a)]; node.op == SymOp::Symbol)
+      return node.range;
   // Bounds of sums of non-negative monomials; anything else is unbounded.
   SymRange out{0, 0};
   const auto add = [&](i64 a, i64 b) {
@@ -394,6 +558,11 @@ std::optional<i64> SymTable::evaluate_with(SymInt e, LookupFn lookup, void *stat
     for (SymInt s : impl_->atoms[a].args)
       need(s);
   }
+  // Division has results for all but zero, and for what overflows.
+  const auto divides = [](i64 a, i64 b) {
+    return b != 0 && a != std::numeric_limits<i64>::min() &&
+           b != std::numeric_limits<i64>::min();
+  };
   std::vector<std::optional<i64>> value(impl_->atoms.size());
   const auto poly_value = [&](SymInt s) -> std::optional<i64> {
     if (s.is_static())
@@ -428,19 +597,19 @@ std::optional<i64> SymTable::evaluate_with(SymInt e, LookupFn lookup, void *stat
       continue;
     switch (node.op) {
     case SymOp::FloorDiv:
-      if (x[1] != 0 && x[1] != -1)
+      if (divides(x[0], x[1]))
         value[a] = floor_div(x[0], x[1]);
       break;
     case SymOp::CeilDiv:
-      if (x[1] != 0 && x[1] != -1)
+      if (divides(x[0], x[1]))
         value[a] = -floor_div(-x[0], x[1]);
       break;
     case SymOp::TrueDivToInt:
-      if (x[1] != 0 && x[1] != -1)
+      if (divides(x[0], x[1]))
         value[a] = x[0] / x[1];
       break;
     case SymOp::Mod:
-      if (x[1] != 0 && x[1] != -1)
+      if (divides(x[0], x[1]))
         value[a] = x[0] - floor_div(x[0], x[1]) * x[1];
       break;
     case SymOp::Max: value[a] = std::max(x[0], x[1]); break;
@@ -466,153 +635,6 @@ std::optional<i64> SymTable::evaluate_with(SymInt e, LookupFn lookup, void *stat
   return poly_value(e);
 }
 
-std::string SymTable::print(SymInt e) const {
-  if (e.is_static())
-    return std::to_string(e.value());
-  // Depth is bounded by the nesting of atoms, which parse and the readers limit (kMaxDepth).
-  const auto atom_text = [&](u32 a) {
-    const AtomNode &node = impl_->atoms[a];
-    if (node.op == SymOp::Symbol)
-      return node.name;
-    if (node.op == SymOp::Opaque)
-      return "opaque(\"" + node.name + "\")";
-    std::string s(kOpNames[static_cast<size_t>(node.op)]);
-    s += "(";
-    for (size_t i = 0; i < node.args.size(); ++i)
-      s += (i ? ", " : "") + print(node.args[i]);
-    return s + ")";
-  };
-  std::string out;
-  for (const Monomial &m : impl_->exprs[e.expr()]) {
-    std::string term;
-    for (u32 a : m.atoms)
-      term += (term.empty() ? "" : "*") + atom_text(a);
-    if (term.empty() || m.coefficient != 1)
-      term = std::to_string(m.coefficient) + (term.empty() ? "" : "*" + term);
-    out += (out.empty() ? "" : " + ") + term;
-  }
-  return out;
-}
-
-namespace {
-
-/// Recursive descent over `expr := term (('+'|'-') term)*`, `term := factor ('*' factor)*`,
-/// `factor := integer | name | name '(' expr, … ')' | '(' expr ')' | '-' factor`.
-class SymParser {
-public:
-  SymParser(SymTable &table, std::string_view text) : table_(table), text_(text) {}
-  std::optional<SymInt> run() {
-    const auto e = expr(0);
-    skip();
-    return e && at_ == text_.size() ? e : std::nullopt;
-  }
-
-private:
-  static constexpr int kMaxDepth = 64;
-  void skip() {
-    while (at_ < text_.size() && text_[at_] == ' ')
-      ++at_;
-  }
-  bool eat(char c) {
-    skip();
-    if (at_ < text_.size() && text_[at_] == c) {
-      ++at_;
-      return true;
-    }
-    return false;
-  }
-  std::optional<SymInt> expr(int depth) {
-    auto left = term(depth);
-    while (left) {
-      if (eat('+')) {
-        const auto right = term(depth);
-        left = right ? std::optional(table_.add(*left, *right)) : std::nullopt;
-      } else if (eat('-')) {
-        const auto right = term(depth);
-        left = right ? std::optional(table_.sub(*left, *right)) : std::nullopt;
-      } else {
-        break;
-      }
-    }
-    return left;
-  }
-  std::optional<SymInt> term(int depth) {
-    auto left = factor(depth);
-    while (left && eat('*')) {
-      const auto right = factor(depth);
-      left = right ? std::optional(table_.mul(*left, *right)) : std::nullopt;
-    }
-    return left;
-  }
-  std::optional<SymInt> factor(int depth) {
-    if (depth > kMaxDepth)
-      return std::nullopt;
-    if (eat('(')) {
-      const auto e = expr(depth + 1);
-      return e && eat(')') ? e : std::nullopt;
-    }
-    if (eat('-')) {
-      const auto e = factor(depth + 1);
-      return e ? std::optional(table_.neg(*e)) : std::nullopt;
-    }
-    skip();
-    const size_t start = at_;
-    const auto word = [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    };
-    while (at_ < text_.size() && word(text_[at_]))
-      ++at_;
-    const std::string_view token = text_.substr(start, at_ - start);
-    if (token.empty())
-      return std::nullopt;
-    if (token[0] >= '0' && token[0] <= '9') {
-      i64 v = 0;
-      for (char c : token)
-        if (c < '0' || c > '9' || __builtin_mul_overflow(v, i64{10}, &v) ||
-            __builtin_add_overflow(v, i64{c - '0'}, &v))
-          return std::nullopt;
-      return v;
-    }
-    if (!eat('('))
-      return table_.symbol(token);
-    if (token == "opaque")
-      return opaque_text();
-    std::vector<SymInt> args;
-    do {
-      const auto e = expr(depth + 1);
-      if (!e)
-        return std::nullopt;
-      args.push_back(*e);
-    } while (eat(','));
-    if (!eat(')'))
-      return std::nullopt;
-    for (size_t i = 1; i + 1 < kOpNames.size(); ++i)
-      if (kOpNames[i] == token) {
-        const auto op = static_cast<SymOp>(i);
-        if (args.size() != (op == SymOp::Where ? 3u : 2u))
-          return std::nullopt;
-        return table_.apply(op, args);
-      }
-    return std::nullopt;
-  }
-  std::optional<SymInt> opaque_text() {
-    if (!eat('"'))
-      return std::nullopt;
-    const size_t end = text_.find('"', at_);
-    if (end == std::string_view::npos)
-      return std::nullopt;
-    const std::string_view body = text_.substr(at_, end - at_);
-    at_ = end + 1;
-    return eat(')') ? std::optional(table_.opaque(body)) : std::nullopt;
-  }
-
-  SymTable &table_;
-  std::string_view text_;
-  size_t at_ = 0;
-};
-
-} // namespace
-
-std::optional<SymInt> SymTable::parse(std::string_view text) { return SymParser(*this, text).run(); }
+std::string SymTable::print(SymInt e) const { return impl_->text(e); }
 
 } // namespace chute::ir

@@ -30,6 +30,9 @@ enum class SymOp : u8 {
   Opaque, ///< an expression kept by its text; never simplified
 };
 
+/// The function name in the text form: "floordiv", "max", …; empty for a Symbol.
+std::string_view sym_op_name(SymOp op);
+
 struct SymRange {
   i64 min = 0;
   i64 max = std::numeric_limits<i64>::max();
@@ -55,6 +58,8 @@ public:
   /// The name of a plain symbol; empty for anything else.
   std::string_view symbol_name(SymInt e) const;
 
+  /// Any 64-bit integer, also one from the range in which SymInt encodes expressions.
+  SymInt literal(i64 value);
   SymInt add(SymInt a, SymInt b);
   SymInt sub(SymInt a, SymInt b);
   SymInt mul(SymInt a, SymInt b);
@@ -64,8 +69,9 @@ public:
   SymInt mod(SymInt a, SymInt b);
   SymInt max(SymInt a, SymInt b);
   SymInt min(SymInt a, SymInt b);
-  /// Any other operation, over literals folded where defined.
-  SymInt apply(SymOp op, std::span<const SymInt> args);
+  /// Any other operation, over literals folded where defined. Min and Max are decided by the ranges of
+  /// their arguments unless `use_ranges` is false.
+  SymInt apply(SymOp op, std::span<const SymInt> args, bool use_ranges = true);
   SymInt opaque(std::string_view text);
   /// a / b when the division is exact as polynomials (7*s*t / s = 7*t), else nullopt.
   std::optional<SymInt> exact_div(SymInt a, SymInt b);
@@ -91,7 +97,9 @@ public:
   /// (division by zero). Iterative in depth of text, bounded by construction.
   template <class Lookup> std::optional<i64> evaluate(SymInt e, Lookup &&lookup) const;
 
-  /// Text as in `s77*6 + floordiv(s3 + 1, 2)`; parse is its inverse and also accepts spaces freely.
+  /// Text as in `6*s77 + floordiv(s3 + 1, 2)`, at most some 64 KiB, independent of the order in which
+  /// symbols were made. parse is its inverse and also accepts spaces freely; it does not consult
+  /// ranges, so that text means the same before and after they are set.
   std::string print(SymInt e) const;
   std::optional<SymInt> parse(std::string_view text);
 
