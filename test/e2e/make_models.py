@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Export every case of cases.py and record PyTorch's outputs.
+"""Export every case of cases.py and cases_tricky.py and record PyTorch's outputs.
 
 usage: make_models.py FOLDER [NAME...]
 
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cases_tricky  # noqa: E402,F401
 from cases import CASES  # noqa: E402
 
 
@@ -45,7 +46,7 @@ def make(job):
 
 def fingerprint():
     here = pathlib.Path(__file__).resolve().parent
-    text = b"".join((here / n).read_bytes() for n in ("cases.py", "make_models.py")) + torch.__version__.encode()
+    text = b"".join((here / n).read_bytes() for n in ("cases.py", "cases_tricky.py", "make_models.py")) + torch.__version__.encode()
     return hashlib.sha256(text).hexdigest()
 
 

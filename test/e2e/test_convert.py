@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import make_models  # noqa: E402
 import oracles  # noqa: E402
+import cases_tricky  # noqa: E402,F401
 from cases import CASES  # noqa: E402
 
 FOLDER = HERE.parents[1] / "build" / "e2e"
