@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Export every case of cases.py and cases_tricky.py and record PyTorch's outputs.
+"""Export every case of cases.py and cases_tricky.py, and random programs, and record PyTorch's outputs.
 
 usage: make_models.py FOLDER [NAME...]
 
 Writes FOLDER/<case>/{model.pt2,inputs.npz,expected.npz}. When FOLDER was made by these very scripts and this torch,
-nothing is done. Export runs in as many processes as there are processors.
+nothing is done. $CHUTE_GENERATED is the number of random programs (100). Export runs in as many processes as there are processors.
 """
 import hashlib
 import multiprocessing
@@ -19,34 +19,46 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cases_tricky  # noqa: E402,F401
 from cases import CASES  # noqa: E402
+from generated import Generated  # noqa: E402
+
+GENERATED = [f"generated{seed}" for seed in range(int(os.environ.get("CHUTE_GENERATED", "100")))]
 
 
 def tensors(tree):
     return [leaf for leaf in torch.utils._pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
-def make(job):
-    name, folder = job
-    case = CASES[name]
-    torch.set_num_threads(1)
-    module, inputs = case.build()
+def record(folder, module, inputs, dynamic=None):
+    """Export and run `module`; None, or why PyTorch could not."""
     given = [t.clone() for t in tensors(inputs)]
     folder.mkdir(parents=True)
     try:
-        program = torch.export.export(module, inputs, dynamic_shapes=case.dynamic)
+        program = torch.export.export(module, inputs, dynamic_shapes=dynamic)
         torch.export.save(program, str(folder / "model.pt2"))  # before a run changes buffers
         with torch.no_grad():
             expected = module(*inputs)
     except Exception as error:
-        return name, f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}"
     np.savez(folder / "inputs.npz", **{f"in{i}": t.numpy() for i, t in enumerate(given)})
     np.savez(folder / "expected.npz", **{f"out{i}": t.detach().numpy() for i, t in enumerate(tensors(expected))})
-    return name, None
+    return None
+
+
+def make(job):
+    name, folder = job
+    torch.set_num_threads(1)
+    if name.startswith("generated"):
+        module = Generated(int(name.removeprefix("generated"))).eval()
+        problem = record(folder, module, module.make_inputs(0))
+        (folder / "program.txt").write_text(module.text())
+    else:
+        problem = record(folder, *CASES[name].build(), CASES[name].dynamic)
+    return name, problem
 
 
 def fingerprint():
     here = pathlib.Path(__file__).resolve().parent
-    text = b"".join((here / n).read_bytes() for n in ("cases.py", "cases_tricky.py", "make_models.py")) + torch.__version__.encode()
+    text = b"".join((here / n).read_bytes() for n in ("cases.py", "cases_tricky.py", "generated.py", "make_models.py")) + f"{torch.__version__} {len(GENERATED)}".encode()
     return hashlib.sha256(text).hexdigest()
 
 
@@ -60,7 +72,7 @@ def make_all(folder, names=None):
         shutil.rmtree(folder, ignore_errors=True)
     for name in names or ():
         shutil.rmtree(folder / name, ignore_errors=True)
-    jobs = [(name, folder / name) for name in names or CASES]
+    jobs = [(name, folder / name) for name in names or [*CASES, *GENERATED]]
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         failed = {name: why for name, why in pool.imap_unordered(make, jobs, chunksize=8) if why}
     if not names and not failed:
