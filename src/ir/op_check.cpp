@@ -163,6 +163,28 @@ Status check_operands(const Op &op) {
                            [&](size_t i) { return op.operand(static_cast<u32>(i)) != nullptr; });
 }
 
+Diagnostic op_diagnostic(const Graph &graph, const Op &op, ErrorKind kind, std::string code,
+                         std::string message, std::string hint) {
+  const Provenance from = graph.locations().resolve(op.loc());
+  Diagnostic d;
+  d.kind = kind;
+  d.code = std::move(code);
+  d.message = std::move(message);
+  d.hint = std::move(hint);
+  std::string value;
+  if (op.num_results() && op.result()->name())
+    value = graph.context().string(op.result()->name());
+  else if (!from.nodes.empty())
+    value = from.nodes.front();
+  d.object = (value.empty() ? std::string() : "%" + value + " ") + std::string(op.name());
+  if (op.opcode() == core_op::unregistered && op.num_attrs() &&
+      op.attr(0).kind() == AttrKind::String)
+    d.object += " '" + std::string(op.attr(0).as_string()) + "'";
+  d.module_path = from.module_path;
+  d.source_line = from.source_line;
+  return d;
+}
+
 Result<Op *> create_inferred(Graph &graph, OpCode code, std::span<Value *const> operands,
                              std::span<const Attr> attrs, LocId loc,
                              std::span<Region *const> regions) {

@@ -35,6 +35,10 @@ Status check_operands(const OpDef &def, std::span<Value *const> operands,
 /// The same for an operator that exists.
 Status check_operands(const Op &op);
 
+/// A Diagnostic with the operator's name, value name, module path and source line filled in.
+Diagnostic op_diagnostic(const Graph &graph, const Op &op, ErrorKind kind, std::string code,
+                         std::string message, std::string hint = {});
+
 /// A detached operator whose result types come from the table's inference. `attrs` is complete and
 /// the operands were checked. On error nothing is left behind and `regions` stay the caller's.
 Result<Op *> create_inferred(Graph &graph, OpCode code, std::span<Value *const> operands,

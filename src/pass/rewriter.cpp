@@ -1,5 +1,6 @@
 #include "pass/rewriter.h"
 
+#include "ir/op_check.h"
 #include "ir/walk.h"
 #include "support/check.h"
 
@@ -245,23 +246,7 @@ bool run_patterns(ir::Graph &graph, const PatternSet &patterns, Diagnostics &dia
 
 Diagnostic at_op(const ir::Graph &graph, const Op &op, ErrorKind kind, std::string code,
                  std::string message, std::string hint) {
-  const ir::Provenance from = graph.locations().resolve(op.loc());
-  Diagnostic d;
-  d.kind = kind;
-  d.code = std::move(code);
-  d.message = std::move(message);
-  d.hint = std::move(hint);
-  std::string value;
-  if (op.num_results() && op.result()->name())
-    value = graph.context().string(op.result()->name());
-  else if (!from.nodes.empty())
-    value = from.nodes.front();
-  d.object = (value.empty() ? std::string() : "%" + value + " ") + std::string(op.name());
-  if (op.opcode() == ir::core_op::unregistered && op.num_attrs())
-    d.object += " '" + std::string(op.attr(0).as_string()) + "'";
-  d.module_path = from.module_path;
-  d.source_line = from.source_line;
-  return d;
+  return ir::op_diagnostic(graph, op, kind, std::move(code), std::move(message), std::move(hint));
 }
 
 } // namespace chute::pass
