@@ -1,12 +1,15 @@
 """Runtimes that are not chute's, for checking a `.circle` file: tico's interpreter and onert.
 
-Each runs in a forked process, since either may abort on a file that it doesn't support.
+Each runs in a forked process, since either may abort on a file that it doesn't support; both are imported here, once.
 """
 import multiprocessing
 import pathlib
 
 import numpy as np
+import onert.infer
 import torch
+from circle_schema import circle
+from tico.circle.runtime import CircleReferenceRuntime
 
 torch.set_num_threads(1)  # a forked child must not wait for threads that only its parent has
 
@@ -17,14 +20,12 @@ NUMPY_TYPES = {0: np.float32, 1: np.float16, 2: np.int32, 3: np.uint8, 4: np.int
 
 def circle_inputs(path):
     """[(name, numpy type, shape)] of the file's inputs, read with the schema's own Python reader."""
-    from circle_schema import circle
     graph = circle.Model.ModelT.InitFromPackedBuf(pathlib.Path(path).read_bytes(), 0).subgraphs[0]
     return [(graph.tensors[i].name.decode(), NUMPY_TYPES[graph.tensors[i].type], list(graph.tensors[i].shape))
             for i in graph.inputs]
 
 
 def count_operators(path):
-    from circle_schema import circle
     model = circle.Model.ModelT.InitFromPackedBuf(pathlib.Path(path).read_bytes(), 0)
     return sum(len(graph.operators) for graph in model.subgraphs)
 
@@ -37,15 +38,13 @@ def bind(path, values):
     return [np.array(value, dtype=kind, order="C") for (_, kind, _), value in zip(declared, values)]
 
 
-def reference(path, values):
-    from tico.circle.runtime import CircleReferenceRuntime
+def run_reference(path, values):
     runtime = CircleReferenceRuntime(pathlib.Path(path).read_bytes())
     return [np.asarray(o) for o in runtime.run([torch.from_numpy(v) for v in bind(path, values)]).outputs]
 
 
-def onert(path, values):
-    from onert import infer
-    return [np.array(o) for o in infer.session(str(path)).infer(bind(path, values))]
+def run_onert(path, values):
+    return [np.array(o) for o in onert.infer.session(str(path)).infer(bind(path, values))]
 
 
 def _child(function, arguments, pipe):

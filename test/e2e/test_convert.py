@@ -65,8 +65,7 @@ def convert_and_compare(folder, tmp_path, name, rtol, atol):
     check("chute run model.circle", evaluate(circle, folder / "inputs.npz", tmp_path / "circle.npz"))
 
     inputs, agreed, notes = oracles.load(folder / "inputs.npz"), 0, []
-    for runtime in (oracles.reference, oracles.onert):
-        who = runtime.__name__
+    for who, runtime in (("tico", oracles.run_reference), ("onert", oracles.run_onert)):
         if who == "onert" and (name in ONERT_DIFFERS or name in GENERATED):
             continue
         got, why = oracles.apart(runtime, circle, inputs)
