@@ -14,13 +14,14 @@ namespace chute {
 /// A file that appears whole or not at all: written to a temporary file in the same directory and
 /// renamed over the target by commit(). Destruction without commit removes the temporary file.
 ///
-/// Errors: kind Output, codes `file.create`, `file.write`, `file.commit`, the target path as object.
-/// After the first error every later call returns it again, so a writer may check once at the end.
+/// Errors: kind Output, codes `file.create`, `file.write`, `file.commit`, the target path as
+/// object. After the first error every later call returns it again, so a writer may check once at
+/// the end.
 class OutputFile {
 public:
-  static Result<OutputFile> create(const std::string &path);
-  OutputFile(OutputFile &&) noexcept;
-  OutputFile &operator=(OutputFile &&) noexcept;
+  static Result<OutputFile> create(const std::string& path);
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
   ~OutputFile();
 
   /// Appends. Small writes are collected; large ones go to the file directly.

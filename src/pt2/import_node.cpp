@@ -1,0 +1,715 @@
+// One node: its target's row, its arguments, its results.
+
+#include "pt2/import.h"
+
+#include "aten/ops.h"
+#include "aten/schema.h"
+#include "ir/sym_table.h"
+#include "pt2/dtype.h"
+
+#include <bit>
+
+namespace chute::pt2 {
+
+using ir::Attr;
+using ir::AttrKind;
+using ir::AttrSpec;
+using ir::AttrType;
+using ir::ElementType;
+using ir::OperandArity;
+
+namespace {
+
+bool is_list(OperandArity a) {
+  return a == OperandArity::Variadic || a == OperandArity::VariadicOptional;
+}
+
+/// Default lists are interned with the registry; attributes compare by their own context's address.
+Attr reintern(ir::Context& ctx, Attr a) {
+  switch (a.kind()) {
+  case AttrKind::String: return ctx.string_attr(a.as_string());
+  case AttrKind::Ints: return ctx.ints_attr(a.as_ints());
+  case AttrKind::Floats: return ctx.floats_attr(a.as_floats());
+  case AttrKind::Bools: return ctx.bools_attr(a.as_bools());
+  default: return a;
+  }
+}
+
+} // namespace
+
+Target& Importer::target(std::string_view text) {
+  if (const auto it = targets_.find(text); it != targets_.end())
+    return *it->second;
+  auto t = std::make_unique<Target>();
+  constexpr std::string_view kOps = "torch.ops.";
+  t->name = text.starts_with(kOps) ? text.substr(kOps.size()) : text;
+  t->def = ir::Registry::global().find(t->name);
+  if (t->name == "higher_order.wrap_with_set_grad_enabled" ||
+      t->name == "higher_order.wrap_with_autocast") {
+    t->kind = Target::Kind::Inline;
+  } else if (t->def && t->def->has(ir::trait::kRegions)) {
+    t->kind = Target::Kind::ControlFlow;
+  } else if (t->def && !t->name.starts_with("core.")) {
+    t->kind = Target::Kind::Registered;
+  } else {
+    t->def = nullptr;
+  }
+  if (t->def) {
+    for (size_t i = 0; i < t->def->attrs.size(); ++i) {
+      const AttrSpec& a = t->def->attrs[i];
+      t->defaults.push_back(reintern(ctx_, a.default_value));
+      if (!a.has_default && !a.nullable && a.name != "segments")
+        t->required_attrs |= u64{1} << i;
+    }
+    const int training =
+        std::max(t->def->attr_index("training"), t->def->attr_index("use_input_stats"));
+    for (u32 i = 0; training >= 0 && i < t->def->operands.size(); ++i)
+      if (t->def->operands[i].name.starts_with("running_"))
+        t->statistics.push_back(i);
+    t->training_attr = t->statistics.empty() ? -1 : training;
+  }
+  const std::string_view key = ctx_.string(ctx_.intern(text));
+  return *targets_.emplace(key, std::move(t)).first->second;
+}
+
+i32 Importer::place(Target& t, size_t position, std::string_view name) {
+  if (position < t.slots.size() && t.slots[position].name == name)
+    return t.slots[position].place;
+  i32 found = Target::kUnknown;
+  std::string_view stable;
+  if (const int slot = t.def->attr_index(name); slot >= 0) {
+    found = slot;
+    stable = t.def->attrs[static_cast<size_t>(slot)].name;
+  } else {
+    for (size_t i = 0; i < t.def->operands.size(); ++i)
+      if (t.def->operands[i].name == name) {
+        found = Target::operand_place(i);
+        stable = t.def->operands[i].name;
+      }
+    if (found == Target::kUnknown && aten::is_ignored_argument(name)) {
+      found = Target::kIgnored;
+      stable = ctx_.string(ctx_.intern(name));
+    }
+  }
+  if (found != Target::kUnknown && position < 64) {
+    if (position >= t.slots.size())
+      t.slots.resize(position + 1);
+    t.slots[position] = {stable, found};
+  }
+  return found;
+}
+
+// --- attributes
+// ------------------------------------------------------------------------------------
+
+/// Done, or Failed when the kind does not fit, or Fallback when the value exists at run time only.
+Importer::Outcome
+Importer::attr(const Decoded& d, const Item& item, const AttrSpec& spec, Attr& out) {
+  const auto wrong = [&] {
+    bad("pt2.node.argument", "argument '" + std::string(spec.name) + "' has the wrong kind");
+    return Outcome::Failed;
+  };
+  if (item.tag == ArgTag::None) {
+    if (!spec.nullable && spec.type != AttrType::Any)
+      return wrong();
+    out = Attr::none();
+    return Outcome::Done;
+  }
+  const auto is_number = [](ArgTag t) {
+    return t == ArgTag::Int || t == ArgTag::Float || t == ArgTag::Bool || t == ArgTag::SymInt ||
+           t == ArgTag::SymFloat || t == ArgTag::SymBool;
+  };
+  // An empty list of unknown element type arrives as an empty tensor list.
+  const bool empty = item.tag == ArgTag::Tensors && item.count == 0;
+  switch (spec.type) {
+  case AttrType::Int:
+  case AttrType::Float:
+  case AttrType::Bool:
+  case AttrType::Scalar: {
+    if (item.tag == ArgTag::Complex && spec.type == AttrType::Scalar) {
+      out = ctx_.complex_attr(d.items[item.first].f, d.items[item.first + 1].f);
+      return Outcome::Done;
+    }
+    if (item.tag == ArgTag::ScalarType &&
+        spec.type == AttrType::Int) { // an int? dtype in old schemas
+      out = Attr::of_int(item.i);
+      return Outcome::Done;
+    }
+    if (!is_number(item.tag))
+      return wrong();
+    if (!sym_attr(item, out))
+      return Outcome::Failed;
+    if (out.is_none())
+      return Outcome::Fallback;
+    const bool literal = out.kind() != AttrKind::Int || out.as_int().is_static();
+    if (spec.type == AttrType::Int) {
+      if (out.kind() == AttrKind::Bool)
+        out = Attr::of_int(out.as_bool() ? 1 : 0);
+      else if (out.kind() == AttrKind::Float)
+        return wrong();
+    } else if (spec.type == AttrType::Float) {
+      if (!literal)
+        return Outcome::Fallback;
+      out = Attr::of_float(out.scalar_as_double());
+    } else if (spec.type == AttrType::Bool) {
+      if (!literal)
+        return Outcome::Fallback;
+      if (out.kind() == AttrKind::Float)
+        return wrong();
+      out = Attr::of_bool(out.scalar_as_double() != 0);
+    }
+    return Outcome::Done;
+  }
+  case AttrType::String:
+    if (item.tag != ArgTag::String && item.tag != ArgTag::Device && item.tag != ArgTag::Operator)
+      return wrong();
+    out = ctx_.string_attr(item.string());
+    return Outcome::Done;
+  case AttrType::Element: {
+    if (item.tag != ArgTag::ScalarType)
+      return wrong();
+    const std::optional<ElementType> e = element_of_code(item.i);
+    if (!e) {
+      bad("pt2.value.dtype", "unknown element type code " + std::to_string(item.i));
+      return Outcome::Failed;
+    }
+    out = Attr::of_element(*e);
+    return Outcome::Done;
+  }
+  case AttrType::Ints:
+  case AttrType::OptInts:
+  case AttrType::Floats:
+  case AttrType::Bools:
+  case AttrType::Scalars: {
+    const bool list =
+        item.tag == ArgTag::Ints || item.tag == ArgTag::Floats || item.tag == ArgTag::Bools;
+    if (!list && !empty && !is_number(item.tag))
+      return wrong();
+    const std::span<const Item> elements = list ? std::span(d.items).subspan(item.first, item.count)
+                                           : empty ? std::span<const Item>()
+                                                   : std::span(&item, 1);
+    const bool floats = spec.type == AttrType::Floats ||
+                        (spec.type == AttrType::Scalars && item.tag == ArgTag::Floats);
+    boost::container::small_vector<ir::SymInt, 8> ints;
+    boost::container::small_vector<double, 8> reals;
+    boost::container::small_vector<bool, 8> bools;
+    for (const Item& e : elements) {
+      Attr a;
+      if (!sym_attr(e, a))
+        return Outcome::Failed;
+      if (a.is_none())
+        return Outcome::Fallback;
+      const bool literal = a.kind() != AttrKind::Int || a.as_int().is_static();
+      if (floats || spec.type == AttrType::Bools) {
+        if (!literal)
+          return Outcome::Fallback;
+        reals.push_back(a.scalar_as_double());
+        bools.push_back(a.scalar_as_double() != 0);
+      } else if (a.kind() == AttrKind::Float) {
+        return wrong();
+      } else {
+        ints.push_back(a.kind() == AttrKind::Bool ? ir::SymInt(a.as_bool()) : a.as_int());
+      }
+    }
+    if (floats)
+      out = ctx_.floats_attr({reals.data(), reals.size()});
+    else if (spec.type == AttrType::Bools)
+      out = ctx_.bools_attr({bools.data(), bools.size()});
+    else
+      out = ctx_.ints_attr({ints.data(), ints.size()});
+    return Outcome::Done;
+  }
+  case AttrType::Strings: {
+    if (item.tag != ArgTag::Strings && !empty)
+      return wrong();
+    std::vector<std::string_view> strings;
+    for (u32 i = 0; i < item.count; ++i)
+      strings.push_back(d.items[item.first + i].string());
+    out = ctx_.strings_attr(strings);
+    return Outcome::Done;
+  }
+  case AttrType::Any: {
+    Values operands;
+    std::vector<ir::Region*> regions;
+    if (!any_attr(d, item, operands, regions, out))
+      return Outcome::Failed;
+    return operands.empty() && regions.empty() ? Outcome::Done : Outcome::Fallback;
+  }
+  default: return wrong();
+  }
+}
+
+/// Any argument as an attribute; tensors become operands, graphs regions.
+bool Importer::any_attr(const Decoded& d,
+                        const Item& item,
+                        Values& operands,
+                        std::vector<ir::Region*>& regions,
+                        Attr& out,
+                        int depth) {
+  if (depth > 32)
+    return bad("pt2.node.argument", "arguments are nested too deeply");
+  const auto add_operand = [&](std::string_view name) {
+    ir::Value* v = value(name);
+    if (!v)
+      return false;
+    out = Attr::of_operand(static_cast<u32>(operands.size()));
+    operands.push_back(v);
+    return true;
+  };
+  switch (item.tag) {
+  case ArgTag::None: out = Attr::none(); return true;
+  case ArgTag::Tensor:
+  case ArgTag::CustomObj: return add_operand(item.string());
+  case ArgTag::Int:
+  case ArgTag::Float:
+  case ArgTag::Bool:
+  case ArgTag::SymInt:
+  case ArgTag::SymFloat:
+  case ArgTag::SymBool:
+    if (!sym_attr(item, out))
+      return false;
+    return !out.is_none() || add_operand(item.string());
+  case ArgTag::String:
+  case ArgTag::Device:
+  case ArgTag::Operator: out = ctx_.string_attr(item.string()); return true;
+  case ArgTag::ScalarType: {
+    const std::optional<ElementType> e = element_of_code(item.i);
+    out = e ? Attr::of_element(*e) : Attr::of_int(item.i);
+    return true;
+  }
+  case ArgTag::Layout:
+  case ArgTag::MemoryFormat: out = Attr::of_int(item.i); return true;
+  case ArgTag::Complex:
+    out = ctx_.complex_attr(d.items[item.first].f, d.items[item.first + 1].f);
+    return true;
+  case ArgTag::Graph: {
+    ir::Region* r = region(item.string());
+    if (!r)
+      return false;
+    out = Attr::of_region(static_cast<u32>(regions.size()));
+    regions.push_back(r);
+    return true;
+  }
+  case ArgTag::Unknown:
+    return fail(ErrorKind::Unsupported,
+                "pt2.node.argument",
+                "an argument has the unknown form '" + std::string(item.string().substr(0, 80)) +
+                    "', which newer files may have");
+  default: break;
+  }
+  std::vector<Attr> list(item.count);
+  bool all_ints = true, all_floats = true, all_bools = true, all_strings = true;
+  for (u32 i = 0; i < item.count; ++i) {
+    if (!any_attr(d, d.items[item.first + i], operands, regions, list[i], depth + 1))
+      return false;
+    all_ints &= list[i].kind() == AttrKind::Int;
+    all_floats &= list[i].kind() == AttrKind::Float;
+    all_bools &= list[i].kind() == AttrKind::Bool;
+    all_strings &= list[i].kind() == AttrKind::String;
+  }
+  if (item.tag == ArgTag::Ints && all_ints) {
+    std::vector<ir::SymInt> v;
+    for (const Attr& a : list)
+      v.push_back(a.as_int());
+    out = ctx_.ints_attr(v);
+  } else if (item.tag == ArgTag::Floats && all_floats) {
+    std::vector<double> v;
+    for (const Attr& a : list)
+      v.push_back(a.as_float());
+    out = ctx_.floats_attr(v);
+  } else if (item.tag == ArgTag::Bools && all_bools) {
+    boost::container::small_vector<bool, 8> v;
+    for (const Attr& a : list)
+      v.push_back(a.as_bool());
+    out = ctx_.bools_attr({v.data(), v.size()});
+  } else if (item.tag == ArgTag::Strings && all_strings) {
+    std::vector<std::string_view> v;
+    for (const Attr& a : list)
+      v.push_back(a.as_string());
+    out = ctx_.strings_attr(v);
+  } else {
+    out = ctx_.list_attr(list);
+  }
+  return true;
+}
+
+// --- operands
+// --------------------------------------------------------------------------------------
+
+/// Appends one tensor operand. A number is appended as null and noted in `scalars`.
+Importer::Outcome Importer::operand(const Decoded& d,
+                                    const Item& item,
+                                    Values& out,
+                                    std::vector<std::pair<size_t, Attr>>& scalars) {
+  switch (item.tag) {
+  case ArgTag::Tensor:
+  case ArgTag::CustomObj: {
+    ir::Value* v = value(item.string());
+    if (!v)
+      return Outcome::Failed;
+    out.push_back(v);
+    return Outcome::Done;
+  }
+  case ArgTag::None: out.push_back(nullptr); return Outcome::Done;
+  case ArgTag::Int:
+  case ArgTag::Float:
+  case ArgTag::Bool:
+  case ArgTag::Complex:
+  case ArgTag::SymInt:
+  case ArgTag::SymFloat:
+  case ArgTag::SymBool: {
+    Attr a;
+    if (item.tag == ArgTag::Complex)
+      a = ctx_.complex_attr(d.items[item.first].f, d.items[item.first + 1].f);
+    else if (!sym_attr(item, a))
+      return Outcome::Failed;
+    if (a.is_none())
+      return Outcome::Fallback;
+    scalars.emplace_back(out.size(), a);
+    out.push_back(nullptr);
+    return Outcome::Done;
+  }
+  default: bad("pt2.node.argument", "a tensor argument has the wrong kind"); return Outcome::Failed;
+  }
+}
+
+/// A Python number does not raise the element type within its category (bool, integer, float,
+/// complex): it takes the tensors' type, or the default of a higher category.
+bool Importer::fill_scalars(Values& operands, const std::vector<std::pair<size_t, Attr>>& scalars) {
+  const auto category = [](ElementType e) {
+    return ir::is_complex(e) ? 3 : ir::is_float(e) ? 2 : e == ElementType::Bool ? 0 : 1;
+  };
+  ElementType common = ElementType::None;
+  for (const ir::Value* v : operands)
+    if (v && v->type().is_tensor() &&
+        (common == ElementType::None || category(v->type().element()) > category(common)))
+      common = v->type().element();
+  for (const auto& [at, attr] : scalars) {
+    constexpr ElementType kDefault[] = {
+        ElementType::Bool, ElementType::I64, ElementType::F32, ElementType::C64};
+    const int own = attr.kind() == AttrKind::Complex ? 3
+                    : attr.kind() == AttrKind::Float ? 2
+                    : attr.kind() == AttrKind::Int   ? 1
+                                                     : 0;
+    const bool keeps = common != ElementType::None && category(common) >= own;
+    ElementType e = keeps ? common : kDefault[own];
+    if (ir::is_complex(e) && attr.kind() != AttrKind::Complex)
+      e = e == ElementType::C128 ? ElementType::F64 : ElementType::F32;
+    operands[at] = scalar(attr, e);
+  }
+  return true;
+}
+
+// --- results
+// ---------------------------------------------------------------------------------------
+
+bool Importer::result_types(const Decoded& d, const DecodedNode& n) {
+  types_.clear();
+  result_names_.clear();
+  const auto add = [&](const Item& item) {
+    ir::Type type = ctx_.none_type();
+    ir::StringId name;
+    switch (item.tag) {
+    case ArgTag::None: break;
+    case ArgTag::Tensor: {
+      name = ctx_.intern(item.string());
+      const Name* known =
+          name.id < names_.size() && names_[name.id].scope == scope_ ? &names_[name.id] : nullptr;
+      if (!known || !known->type)
+        return bad("pt2.value.no_type",
+                   "result '" + std::string(item.string().substr(0, 200)) +
+                       "' has no recorded type");
+      type = known->type;
+      break;
+    }
+    case ArgTag::SymInt:
+      name = ctx_.intern(item.string());
+      type = ctx_.int_type();
+      break;
+    case ArgTag::SymFloat:
+      name = ctx_.intern(item.string());
+      type = ctx_.float_type();
+      break;
+    case ArgTag::SymBool:
+      name = ctx_.intern(item.string());
+      type = ctx_.bool_type();
+      break;
+    case ArgTag::CustomObj:
+      name = ctx_.intern(item.string());
+      type = ctx_.opaque_type();
+      break;
+    case ArgTag::Int: type = ctx_.int_type(); break;
+    case ArgTag::Float: type = ctx_.float_type(); break;
+    case ArgTag::Bool: type = ctx_.bool_type(); break;
+    default: return bad("pt2.node.results", "a result has an unknown form");
+    }
+    types_.push_back(type);
+    result_names_.push_back(name);
+    return true;
+  };
+  for (u32 i = 0; i < n.num_outputs; ++i) {
+    const Item& item = d.outputs[n.first_output + i];
+    if (item.tag != ArgTag::Tensors) {
+      if (!add(item))
+        return false;
+      continue;
+    }
+    for (u32 k = 0; k < item.count; ++k)
+      if (!add(d.items[item.first + k]))
+        return false;
+  }
+  return true;
+}
+
+/// Appends the operator and binds its results' names.
+bool Importer::finish(ir::Op* op, const Target& t) {
+  graph_.append(*region_, op);
+  for (u32 i = 0; i < op->num_results(); ++i) {
+    ir::Value* v = op->result(i);
+    const ir::StringId name = result_names_[i];
+    if (!name)
+      continue;
+    Name& known = declare(name);
+    if (known.value || known.input >= 0)
+      return bad("pt2.value.redefined",
+                 "value '" + std::string(ctx_.string(name).substr(0, 200)) + "' is defined twice");
+    known.value = v;
+    ir::StringId shown = name;
+    if (!v->type().is_tensor())
+      // An Int that defines a symbol is named after it.
+      if (const auto it = syms_.find(name.id); it != syms_.end() &&
+                                               it->second.kind() == AttrKind::Int &&
+                                               it->second.as_int().is_symbolic())
+        if (const auto symbol = ctx_.sym().symbol_name(it->second.as_int()); !symbol.empty())
+          shown = ctx_.intern(symbol);
+    graph_.set_name(v, shown);
+  }
+  if (!t.def || op->num_operands() == 0 || aliases_.empty())
+    return true;
+  const ir::trait::Set traits = t.def->traits;
+  const auto alias = [&](u32 operand) {
+    const auto it = aliases_.find(op->operand(operand));
+    return it == aliases_.end() ? nullptr : &it->second;
+  };
+  if (traits & (ir::trait::kView | ir::trait::kInPlace | ir::trait::kNoOp)) {
+    if (const u32* found = alias(0)) {
+      const u32 input = *found;
+      inputs_[input].written |= (traits & ir::trait::kInPlace) != 0;
+      for (ir::Value& r : op->results())
+        aliases_.emplace(&r, input);
+    }
+  }
+  // Batch norms write their statistics in training without saying so in their signature; those of
+  // the functional dialects return them instead.
+  if (training_ && t.training_attr >= 0 && op->attr(static_cast<u32>(t.training_attr)).as_bool())
+    for (const u32 spec : t.statistics)
+      if (const auto s = op->segment(spec); s.count == 1 && op->operand(s.first))
+        if (const u32* found = alias(s.first))
+          inputs_[*found].written = true;
+  return true;
+}
+
+// --- operators
+// -------------------------------------------------------------------------------------
+
+Importer::Outcome Importer::registered(Target& t, const Decoded& d, const DecodedNode& n) {
+  const ir::OpDef& def = *t.def;
+  boost::container::small_vector<Attr, 12> attrs(t.defaults.begin(), t.defaults.end());
+  struct Range {
+    u32 first = 0, count = 0;
+  };
+  boost::container::small_vector<Range, 8> ranges(def.operands.size());
+  Values given;
+  std::vector<std::pair<size_t, Attr>> scalars; // in `given`
+  u64 seen_attrs = 0, seen_operands = 0;
+  for (u32 i = 0; i < n.num_inputs; ++i) {
+    const NamedItem& in = d.inputs[n.first_input + i];
+    const i32 where = place(t, i, in.name);
+    if (where == Target::kIgnored)
+      continue;
+    if (where == Target::kUnknown) {
+      bad("pt2.node.argument",
+          t.name + " has no argument '" + std::string(in.name.substr(0, 80)) + "'");
+      return Outcome::Failed;
+    }
+    u64& seen = where >= 0 ? seen_attrs : seen_operands;
+    const u64 bit = u64{1} << (where >= 0 ? static_cast<size_t>(where) : Target::spec_of(where));
+    if (seen & bit) {
+      bad("pt2.node.argument", "argument '" + std::string(in.name) + "' is given twice");
+      return Outcome::Failed;
+    }
+    seen |= bit;
+    if (where >= 0) {
+      const Outcome o = attr(
+          d, in.value, def.attrs[static_cast<size_t>(where)], attrs[static_cast<size_t>(where)]);
+      if (o != Outcome::Done)
+        return o;
+      continue;
+    }
+    const size_t spec = Target::spec_of(where);
+    ranges[spec].first = static_cast<u32>(given.size());
+    if (!is_list(def.operands[spec].arity)) {
+      if (const Outcome o = operand(d, in.value, given, scalars); o != Outcome::Done)
+        return o;
+    } else if (in.value.tag == ArgTag::Tensors) {
+      for (u32 k = 0; k < in.value.count; ++k)
+        if (const Outcome o = operand(d, d.items[in.value.first + k], given, scalars);
+            o != Outcome::Done)
+          return o;
+    } else if (in.value.tag != ArgTag::None &&
+               !((in.value.tag == ArgTag::Ints || in.value.tag == ArgTag::Floats) &&
+                 in.value.count == 0)) {
+      bad("pt2.node.argument", "argument '" + std::string(in.name) + "' is no list of tensors");
+      return Outcome::Failed;
+    }
+    ranges[spec].count = static_cast<u32>(given.size()) - ranges[spec].first;
+  }
+  if (const u64 missing = t.required_attrs & ~seen_attrs) {
+    const auto slot = static_cast<size_t>(std::countr_zero(missing));
+    bad("pt2.node.argument", "argument '" + std::string(def.attrs[slot].name) + "' is missing");
+    return Outcome::Failed;
+  }
+  if (!scalars.empty())
+    fill_scalars(given, scalars);
+
+  Values operands;
+  std::vector<ir::SymInt> segments;
+  for (size_t s = 0; s < def.operands.size(); ++s) {
+    const OperandArity arity = def.operands[s].arity;
+    const Range r = ranges[s];
+    if (arity == OperandArity::Optional && r.count == 0)
+      operands.push_back(nullptr);
+    if (arity == OperandArity::One && r.count == 0) {
+      bad("pt2.node.argument", "argument '" + std::string(def.operands[s].name) + "' is missing");
+      return Outcome::Failed;
+    }
+    for (u32 k = 0; k < r.count; ++k) {
+      if (!given[r.first + k] && arity != OperandArity::Optional &&
+          arity != OperandArity::VariadicOptional) {
+        bad("pt2.node.argument", "argument '" + std::string(def.operands[s].name) + "' is None");
+        return Outcome::Failed;
+      }
+      operands.push_back(given[r.first + k]);
+    }
+    segments.emplace_back(static_cast<i64>(is_list(arity) ? r.count : 1));
+  }
+  if (def.variadic_operands() >= 2)
+    attrs.back() = ctx_.ints_attr(segments);
+
+  if (!result_types(d, n))
+    return Outcome::Failed;
+  bool variadic = false;
+  for (const ir::ResultSpec& r : def.results)
+    variadic |= r.variadic;
+  if (!variadic && types_.size() != def.results.size()) {
+    bad("pt2.node.results",
+        t.name + " has " + std::to_string(def.results.size()) + " results, the file gives " +
+            std::to_string(types_.size()));
+    return Outcome::Failed;
+  }
+  ir::Op* op = graph_.create(
+      def.opcode, {operands.data(), operands.size()}, {attrs.data(), attrs.size()}, types_, loc_);
+  return finish(op, t) ? Outcome::Done : Outcome::Failed;
+}
+
+/// Graphs become regions, the rest must be the row's operands in order.
+Importer::Outcome Importer::control_flow(Target& t, const Decoded& d, const DecodedNode& n) {
+  const ir::OpDef& def = *t.def;
+  const auto items = std::span(d.inputs).subspan(n.first_input, n.num_inputs);
+  size_t spec = 0;
+  for (const NamedItem& in : items) { // decided before any region is made
+    if (in.value.tag == ArgTag::Graph)
+      continue;
+    if (spec >= def.operands.size() ||
+        in.value.tag != (is_list(def.operands[spec].arity) ? ArgTag::Tensors : ArgTag::Tensor))
+      return Outcome::Fallback;
+    ++spec;
+  }
+  if (spec != def.operands.size())
+    return Outcome::Fallback;
+  Values operands;
+  std::vector<ir::Region*> regions;
+  std::vector<ir::SymInt> segments;
+  for (const NamedItem& in : items) {
+    if (in.value.tag == ArgTag::Graph) {
+      ir::Region* r = region(in.value.string());
+      if (!r)
+        return Outcome::Failed;
+      regions.push_back(r);
+      continue;
+    }
+    const u32 count = in.value.tag == ArgTag::Tensors ? in.value.count : 1;
+    for (u32 k = 0; k < count; ++k) {
+      const Item& item = in.value.tag == ArgTag::Tensors ? d.items[in.value.first + k] : in.value;
+      ir::Value* v = item.tag == ArgTag::Tensor ? value(item.string()) : nullptr;
+      if (!v) {
+        if (item.tag != ArgTag::Tensor)
+          bad("pt2.node.argument", "an operand is None");
+        return Outcome::Failed;
+      }
+      operands.push_back(v);
+    }
+    segments.emplace_back(static_cast<i64>(count));
+  }
+  boost::container::small_vector<Attr, 4> attrs(t.defaults.begin(), t.defaults.end());
+  if (def.variadic_operands() >= 2)
+    attrs.back() = ctx_.ints_attr(segments);
+  if (!result_types(d, n))
+    return Outcome::Failed;
+  ir::Op* op = graph_.create(def.opcode,
+                             {operands.data(), operands.size()},
+                             {attrs.data(), attrs.size()},
+                             types_,
+                             loc_,
+                             regions);
+  return finish(op, t) ? Outcome::Done : Outcome::Failed;
+}
+
+bool Importer::unregistered(Target& t, const Decoded& d, const DecodedNode& n) {
+  Values operands;
+  std::vector<ir::Region*> regions;
+  std::vector<Attr> args(n.num_inputs);
+  std::vector<std::string_view> names;
+  for (u32 i = 0; i < n.num_inputs; ++i) {
+    const NamedItem& in = d.inputs[n.first_input + i];
+    names.push_back(in.name);
+    if (!any_attr(d, in.value, operands, regions, args[i]))
+      return false;
+  }
+  if (regions.size() > std::numeric_limits<u16>::max())
+    return bad("pt2.node.argument", "the operator has too many graphs");
+  if (!result_types(d, n))
+    return false;
+  const Attr attrs[3] = {ctx_.string_attr(t.name), ctx_.strings_attr(names), ctx_.list_attr(args)};
+  ir::Op* op = graph_.create(
+      ir::core_op::unregistered, {operands.data(), operands.size()}, attrs, types_, loc_, regions);
+  return finish(op, t);
+}
+
+/// Whether the node only computes sizes whose values are recorded as expressions. A node that reads
+/// a number out of a tensor defines its symbol and stays.
+bool Importer::only_sizes(const Decoded& d, const DecodedNode& n, const Target& t) {
+  if (n.num_outputs == 0)
+    return false;
+  for (u32 i = 0; i < n.num_outputs; ++i) {
+    const Item& out = d.outputs[n.first_output + i];
+    if (out.tag != ArgTag::SymInt && out.tag != ArgTag::SymBool && out.tag != ArgTag::SymFloat)
+      return false;
+    if (!syms_.contains(ctx_.intern(out.string()).id))
+      return false;
+  }
+  if (t.kind != Target::Kind::Registered && t.kind != Target::Kind::Unregistered)
+    return false;
+  if (t.name.starts_with("aten.sym_"))
+    return true;
+  for (u32 i = 0; i < n.num_inputs; ++i) {
+    const ArgTag tag = d.inputs[n.first_input + i].value.tag;
+    if (tag != ArgTag::Int && tag != ArgTag::Float && tag != ArgTag::Bool &&
+        tag != ArgTag::SymInt && tag != ArgTag::SymFloat && tag != ArgTag::SymBool &&
+        tag != ArgTag::Ints)
+      return false;
+  }
+  return true;
+}
+
+} // namespace chute::pt2

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "ir/graph.h"
+#include "pt2/zip.h"
+#include "support/result.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace chute::pt2 {
+
+/// A tensor's storage and how the tensor lies in it.
+struct TensorPayload {
+  ir::ElementType element = ir::ElementType::None;
+  std::vector<i64> sizes;
+  std::vector<i64> strides; ///< in elements, one per dimension
+  i64 offset = 0;           ///< in elements
+  std::span<const std::byte> storage;
+  std::shared_ptr<const void> owner;
+  std::string where; ///< member name, for messages
+};
+
+/// Makes the graph's constant of a payload, a view of the storage. Everything is checked: sizes and
+/// strides are not negative, every element lies inside the storage. A storage of no bytes under a
+/// tensor with elements is a fake or meta weight and gives a constant without data. Errors:
+/// BadInput `pt2.weight.range`, `pt2.weight.meta`; the object is the payload's `where`.
+Result<const ir::Constant*>
+make_constant(ir::Graph& graph, const TensorPayload& payload, std::string_view name);
+
+/// The weights and constants of one program, by their names in the signature.
+class Payloads {
+public:
+  virtual ~Payloads() = default;
+  enum class Section : u8 { Weights, Constants };
+  /// The same constant for the same view of the same storage (tied weights).
+  /// Errors: `pt2.weight.missing`, `pt2.weight.pickle` (Unsupported: Python object), and
+  /// make_constant's.
+  virtual Result<const ir::Constant*>
+  constant(ir::Graph& graph, Section section, std::string_view name) = 0;
+};
+
+} // namespace chute::pt2
