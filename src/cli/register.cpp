@@ -1,4 +1,5 @@
 #include "aten/ops.h"
+#include "aten/passes/passes.h"
 #include "cli/command.h"
 #include "pass/pass.h"
 
@@ -7,6 +8,7 @@ namespace chute::cli {
 void register_everything() {
   aten::register_dialect();
   pass::register_core_passes();
+  aten::register_aten_passes();
 }
 
 } // namespace chute::cli

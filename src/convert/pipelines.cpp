@@ -4,8 +4,8 @@ namespace chute::convert {
 
 const std::vector<std::string> &core_aten_pipeline() {
   static const std::vector<std::string> passes{
-      "normalize",      // one spelling per operator, promotion as casts, no assertions or no-ops
       "functionalize",  // no in-place writes, no aliasing views; mutation becomes outputs
+      "normalize",      // one spelling per operator, promotion as casts, no assertions or no-ops
       "decompose",      // composites become core operators
       "check-core",     // whatever is left is reported, all of it at once
       "fold-constants", // shapes, masks, positions and folded weights become constants

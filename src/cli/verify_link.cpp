@@ -1,0 +1,2 @@
+#include "ir/verifier.h"
+void chute::ir::verify(const Graph&, Diagnostics&, const VerifyOptions&){}
