@@ -4,6 +4,7 @@
 // slice per frame) and runs one 2-D convolution over all output frames as a batch. Groups other than
 // depthwise are separate convolutions over slices of the channels: no runtime has a grouped CONV_2D.
 #include "circle/legalize/window.h"
+#include "ir/sym_table.h"
 
 namespace chute::circle {
 

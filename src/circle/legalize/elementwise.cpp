@@ -227,8 +227,8 @@ void add_elementwise_rules(pass::PatternSet &set) {
   set.add("ceil", {a::ceil}, lower<rounding<ceil_of>>);
   set.add("trunc", {a::trunc}, lower<rounding<trunc_of>>);
   set.add("sign", {a::sign}, lower<sign>);
-  set.add("isnan", {a::isnan}, lower<isnan>);
-  set.add("isinf", {a::isinf}, lower<isinf>);
+  set.add("isnan", {a::isnan_default}, lower<isnan>);
+  set.add("isinf", {a::isinf_default}, lower<isinf>);
   set.add("reciprocal", {a::reciprocal}, lower<reciprocal>);
   set.add("logical-not", {a::logical_not}, lower<logical_not>);
   set.add("bitwise-not", {a::bitwise_not}, lower<bitwise_not>);

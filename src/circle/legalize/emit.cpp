@@ -191,14 +191,14 @@ Value *Emit::typed(OpCode code, std::initializer_list<Value *> operands,
 }
 
 Value *Emit::i32(i64 v) {
-  const auto x = static_cast<i32>(to_i32(v));
-  return b_.constant_i32(std::span<const i32>(&x, 1), true);
+  const auto x = static_cast<chute::i32>(to_i32(v));
+  return b_.constant_i32(std::span<const chute::i32>(&x, 1), true);
 }
 
 Value *Emit::i32s(std::span<const i64> v) {
-  std::vector<i32> x;
+  std::vector<chute::i32> x;
   for (i64 i : v)
-    x.push_back(static_cast<i32>(to_i32(i)));
+    x.push_back(static_cast<chute::i32>(to_i32(i)));
   return b_.constant_i32(x);
 }
 

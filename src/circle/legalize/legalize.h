@@ -1,6 +1,6 @@
 #pragma once
 
-#include "pass/pass.h"
+#include "circle/passes.h"
 
 /// `legalize-circle`: ATen operators in the form that `decompose` leaves, to Circle operators.
 ///
@@ -14,7 +14,6 @@
 /// reason with the number of places, the first place, and what to do instead.
 namespace chute::circle {
 
-void legalize(pass::PassContext &ctx);
 
 /// Every rule, for tools that list or count them.
 const pass::PatternSet &legalize_patterns();
