@@ -1,7 +1,4 @@
 #include "aten/ops.h"
-#include "aten/passes/passes.h"
-#include "circle/ops.h"
-#include "circle/passes.h"
 #include "cli/command.h"
 #include "pass/pass.h"
 
@@ -9,10 +6,7 @@ namespace chute::cli {
 
 void register_everything() {
   aten::register_dialect();
-  circle::register_dialect();
   pass::register_core_passes();
-  aten::register_aten_passes();
-  circle::register_circle_passes();
 }
 
 } // namespace chute::cli

@@ -1,5 +1,6 @@
 #include "eval/convert.h"
 
+#include "aten/promotion.h"
 #include "eval/parallel.h"
 #include "ir/element_convert.h"
 #include "support/float_formats.h"
@@ -186,29 +187,6 @@ int category(ElementType t) {
   return ir::is_float(t) ? 2 : t == ElementType::Bool ? 0 : 1;
 }
 
-ElementType promote_types(ElementType a, ElementType b) {
-  if (a == b)
-    return a;
-  if (category(a) != category(b))
-    return category(a) > category(b) ? a : b;
-  if (category(a) == 2) {
-    if (ir::element_bits(a) == ir::element_bits(b))
-      return ElementType::F32; // f16 with bf16
-    return ir::element_bits(a) > ir::element_bits(b) ? a : b;
-  }
-  if (ir::is_signed(a) == ir::is_signed(b))
-    return ir::element_bits(a) > ir::element_bits(b) ? a : b;
-  const ElementType with_sign = ir::is_signed(a) ? a : b;
-  const ElementType without = ir::is_signed(a) ? b : a;
-  if (ir::element_bits(with_sign) > ir::element_bits(without))
-    return with_sign;
-  switch (ir::element_bits(without)) {
-  case 8: return ElementType::I16;
-  case 16: return ElementType::I32;
-  default: return ElementType::I64;
-  }
-}
-
 } // namespace
 
 ElementType promote(const Tensor &a, const Tensor &b) {
@@ -220,7 +198,7 @@ ElementType promote(const Tensor &a, const Tensor &b) {
     // A number of a higher category brings its type, a Python float the default one.
     return number.element();
   }
-  return promote_types(a.element(), b.element());
+  return aten::promote_types(a.element(), b.element()).value_or(a.element());
 }
 
 } // namespace chute::eval

@@ -68,6 +68,26 @@ double trigamma(double x) {
   return shift + z / 2 + series;
 }
 
-double bessel_i0(double x) { return std::cyl_bessel_i(0.0, std::fabs(x)); }
+double bessel_i0(double x) {
+  x = std::fabs(x);
+  if (std::isnan(x) || std::isinf(x))
+    return x;
+  double term = 1;
+  double sum = 1;
+  if (x < 30) {
+    // sum of (x/2)^2k / (k!)^2: all terms positive, nothing cancels.
+    for (int k = 1; term > sum * 1e-17; ++k) {
+      term *= x / (2 * k) * (x / (2 * k));
+      sum += term;
+    }
+    return sum;
+  }
+  // e^x / sqrt(2 pi x) * sum of (1 * 9 * … (2k-1)^2) / (k! (8x)^k).
+  for (int k = 1; k < 40 && term > sum * 1e-17; ++k) {
+    term *= (2.0 * k - 1) * (2.0 * k - 1) / (8 * x * k);
+    sum += term;
+  }
+  return std::exp(x / 2) * (sum / std::sqrt(2 * M_PI * x)) * std::exp(x / 2);
+}
 
 } // namespace chute::eval
