@@ -65,14 +65,6 @@ TEST(Corpus, Samples) {
       {"ao_Int8WeightOnlyConfig", "pt2.weight.pickle"},
       {"ao_IntxWeightOnlyConfig", "pt2.weight.pickle"},
       {"broken_failed_save", "pt2.archive.kind"},
-      {"mix_2.5.1", "pt2.archive.kind"},
-      {"mix_2.6.0", "pt2.archive.kind"},
-      {"mix_2.7.1", "pt2.archive.kind"},
-      {"mix_2.8.0", "pt2.weight.missing"},
-      {"simple_2.5.1", "pt2.archive.kind"},
-      {"simple_2.6.0", "pt2.archive.kind"},
-      {"simple_2.7.1", "pt2.archive.kind"},
-      {"simple_2.8.0", "pt2.weight.missing"},
   };
   for (const fs::path& file : files) {
     const auto it = kRefused.find(file.stem().string());

@@ -2,6 +2,7 @@
 
 #include "pt2/archive_c.h"
 #include "pt2/import.h"
+#include "pt2/unpickle.h"
 
 namespace chute::pt2 {
 
@@ -82,6 +83,76 @@ Result<std::string> choose_model(const Zip& zip,
               "choose one of: " + all);
 }
 
+/// The parts of an archive, whatever its generation.
+struct Parts {
+  const ZipEntry* program = nullptr;
+  std::string model = "model";
+  char generation = 'C';
+  std::string root; // "simple/", or empty
+};
+
+/// Finds the generation by its marks and the program's member.
+Result<Parts> find_parts(const Zip& zip, const std::string& name, const ReadOptions& options) {
+  Parts parts;
+  if (zip.entries().empty())
+    return bad_archive(name, "the zip archive is empty", kExportHint);
+  // Up to torch 2.7: flat names.
+  if (const ZipEntry* program = zip.find("serialized_exported_program.json")) {
+    parts.program = program;
+    parts.generation = 'A';
+    return parts;
+  }
+  const std::string_view first = zip.entries()[0].name;
+  const size_t slash = first.find('/');
+  if (slash != first.npos)
+    parts.root = std::string(first.substr(0, slash + 1));
+  const Result<std::string> format = marker(zip, parts.root + "archive_format", {});
+  if (!format)
+    return tl::unexpected(format.error());
+  if (*format != "pt2")
+    return explain(zip, name, false);
+  const Result<std::string> version = marker(zip, parts.root + "archive_version", "0");
+  const Result<std::string> order = marker(zip, parts.root + "byteorder", "little");
+  for (const auto* r : {&version, &order})
+    if (!*r)
+      return tl::unexpected(r->error());
+  if (*version != "0")
+    return fail(ErrorKind::Unsupported,
+                "pt2.archive.version",
+                "archive version '" + version->substr(0, 20) + "' is not known",
+                parts.root + "archive_version");
+  if (*order != "little")
+    return fail(ErrorKind::Unsupported,
+                "pt2.archive.byteorder",
+                "the archive was written on a big-endian machine",
+                parts.root + "byteorder");
+  Result<std::string> model = choose_model(zip, parts.root, name, options);
+  if (!model)
+    return tl::unexpected(model.error());
+  parts.model = std::move(*model);
+  parts.program = zip.find(parts.root + "models/" + parts.model + ".json");
+  if (zip.find(parts.root + "data/weights/" + parts.model + ".pt"))
+    parts.generation = 'B';
+  return parts;
+}
+
+Result<std::unique_ptr<Payloads>>
+find_payloads(const Zip& zip, const Parts& parts, const ReadOptions& options) {
+  switch (parts.generation) {
+  case 'A':
+    return open_pickled_payloads(zip,
+                                 zip.find("serialized_state_dict.pt"),
+                                 zip.find("serialized_constants.pt"),
+                                 options.max_inflated);
+  case 'B':
+    return open_pickled_payloads(zip,
+                                 zip.find(parts.root + "data/weights/" + parts.model + ".pt"),
+                                 zip.find(parts.root + "data/constants/" + parts.model + ".pt"),
+                                 options.max_inflated);
+  default: return open_payloads(zip, parts.root, parts.model, options);
+  }
+}
+
 } // namespace
 
 Result<std::unique_ptr<ir::Graph>> read_bytes(ir::Context& ctx,
@@ -91,49 +162,24 @@ Result<std::unique_ptr<ir::Graph>> read_bytes(ir::Context& ctx,
                                               Diagnostics& diagnostics,
                                               const ReadOptions& options,
                                               Summary* summary) {
-  Result<Zip> zip = Zip::open(archive, std::move(owner), options.max_inflated);
+  const Result<Zip> zip = Zip::open(archive, std::move(owner), options.max_inflated);
   if (!zip)
     return tl::unexpected(zip.error());
-  if (zip->entries().empty())
-    return bad_archive(name, "the zip archive is empty", kExportHint);
-  const std::string_view first = zip->entries()[0].name;
-  const size_t slash = first.find('/');
-  const std::string root =
-      slash == first.npos ? std::string() : std::string(first.substr(0, slash + 1));
-  const Result<std::string> format = marker(*zip, root + "archive_format", {});
-  if (!format)
-    return tl::unexpected(format.error());
-  if (*format != "pt2")
-    return explain(*zip, name, false);
-  const Result<std::string> version = marker(*zip, root + "archive_version", "0");
-  const Result<std::string> order = marker(*zip, root + "byteorder", "little");
-  for (const auto* r : {&version, &order})
-    if (!*r)
-      return tl::unexpected(r->error());
-  if (*version != "0")
-    return fail(ErrorKind::Unsupported,
-                "pt2.archive.version",
-                "archive version '" + version->substr(0, 20) + "' is not known",
-                root + "archive_version");
-  if (*order != "little")
-    return fail(ErrorKind::Unsupported,
-                "pt2.archive.byteorder",
-                "the archive was written on a big-endian machine",
-                root + "byteorder");
-  const Result<std::string> model = choose_model(*zip, root, name, options);
-  if (!model)
-    return tl::unexpected(model.error());
-  Result<Document> doc = read_document(*zip, *zip->find(root + "models/" + *model + ".json"));
+  const Result<Parts> parts = find_parts(*zip, name, options);
+  if (!parts)
+    return tl::unexpected(parts.error());
+  const Result<Document> doc = read_document(*zip, *parts->program);
   if (!doc)
     return tl::unexpected(doc.error());
-  Result<std::unique_ptr<Payloads>> payloads = open_payloads(*zip, root, *model, options);
+  const Result<std::unique_ptr<Payloads>> payloads = find_payloads(*zip, *parts, options);
   if (!payloads)
     return tl::unexpected(payloads.error());
 
   Summary own;
   Summary& s = summary ? *summary : own;
   s = Summary();
-  s.model = *model;
+  s.model = parts->model;
+  s.generation = parts->generation;
   auto graph = std::make_unique<ir::Graph>(ctx, "main");
   Importer importer(*graph, *doc, **payloads, options, diagnostics);
   if (Status status = importer.run(s); !status)

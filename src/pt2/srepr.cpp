@@ -243,6 +243,9 @@ private:
 std::optional<SymInt> parse_srepr(std::string_view text, SymTable& table) {
   if (text.size() > kMaxText)
     return std::nullopt;
+  // Up to torch 2.5 sizes are plain text ("2*s0 + 1"), which is also the symbol table's own form.
+  if (text.find('(') == text.npos)
+    return table.parse(text);
   return Parser(text, table).whole();
 }
 
