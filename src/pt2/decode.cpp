@@ -133,6 +133,10 @@ struct Decoder::Impl {
 
   bool integer(od::value value, Item& item, ArgTag tag = ArgTag::Int) {
     item.tag = tag;
+    // torch 2.5 writes a Python bool so where an int may stand.
+    if (const std::string_view token = value.raw_json_token();
+        tag == ArgTag::Int && !token.empty() && (token[0] == 't' || token[0] == 'f'))
+      return boolean(value, item);
     if (const auto c = value.get_int64().get(item.i))
       return fail(c);
     return true;
