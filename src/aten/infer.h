@@ -108,11 +108,10 @@ Status shape_as_tensor(InferArgs &a);
 
 // infer/elementwise.cpp
 Status same(InferArgs &a);
-Status out_operand(InferArgs &a);
+Status elementwise_out(InferArgs &a);
 Status elementwise(InferArgs &a);
 Status div_mode(InferArgs &a);
 Status float_power(InferArgs &a);
-Status ldexp(InferArgs &a);
 Status where(InferArgs &a);
 Status data_dependent_indices(InferArgs &a);
 Status masked_fill(InferArgs &a);
@@ -210,6 +209,8 @@ Status lstm_cell(InferArgs &a);
 
 // infer/reduction.cpp
 Status sum(InferArgs &a);
+Status nan_sum(InferArgs &a);
+Status nan_mean(InferArgs &a);
 Status mean(InferArgs &a);
 Status reduce_same(InferArgs &a);
 Status reduce_same_pair(InferArgs &a);

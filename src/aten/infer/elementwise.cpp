@@ -30,8 +30,10 @@ Dims common_shape(InferArgs &a) {
 
 Status same(InferArgs &a) { return a.done(a.tensor(0)); }
 
-Status out_operand(InferArgs &a) {
-  return a.done(a.tensor(static_cast<u32>(a.op().def().operands.size() - 1)));
+/// `out=` forms: `out`, the last operand, gives the element type and takes the shape.
+Status elementwise_out(InferArgs &a) {
+  const auto out = static_cast<u32>(a.op().def().operands.size() - 1);
+  return a.done(a.tensor(out).element(), common_shape(a));
 }
 
 Status elementwise(InferArgs &a) {
@@ -52,22 +54,6 @@ Status div_mode(InferArgs &a) {
 Status float_power(InferArgs &a) {
   const bool complex = ir::is_complex(promoted(a));
   return a.done(complex ? ElementType::C128 : ElementType::F64, common_shape(a));
-}
-
-Status ldexp(InferArgs &a) {
-  // Computed as self * 2.0 ** other: the power is a float tensor before it meets self.
-  PromotionState power;
-  power.add_tensor(a.tensor(1));
-  power.add_scalar(ir::Attr::of_float(2.0));
-  const auto p = power.result();
-  if (!a.check(p.has_value(), kDtypeError, "PyTorch does not promote these element types"))
-    return a.failed();
-  PromotionState all;
-  all.add_tensor(a.tensor(0));
-  all.add_tensor(a.ctx().tensor_type(*p, a.tensor(1).shape()));
-  const auto e = all.result();
-  a.check(e.has_value(), kDtypeError, "PyTorch does not promote these element types");
-  return a.done(e.value_or(ElementType::F32), common_shape(a));
 }
 
 Status where(InferArgs &a) {
@@ -192,7 +178,7 @@ Status check(InferArgs &a) {
   // The functional forms return their token, the last operand.
   if (a.op().def().results.empty())
     return a.done();
-  return out_operand(a);
+  return a.done(a.tensor(static_cast<u32>(a.op().def().operands.size() - 1)));
 }
 
 } // namespace chute::aten::rule

@@ -121,7 +121,9 @@ Status embedding_bag(InferArgs &a) {
   const ElementType e = offsets.element();
   a.add(weight.element(), std::array{bags, weight.dim(1)});
   a.add(e, std::array{plain ? SymInt(0) : indices.dim(0)});
-  a.add(e, std::array{bags});
+  // Exported programs record one size per offset, the closing one included, except here.
+  const bool counts_bags = a.op().name() == "aten._embedding_bag.default";
+  a.add(e, std::array{counts_bags ? bags : offsets.dim(0)});
   if (mode == kMax)
     return a.done(e, std::array{bags, weight.dim(1)});
   return a.done(e, std::array{bags});

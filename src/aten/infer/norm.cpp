@@ -11,8 +11,8 @@ using ir::Type;
 
 namespace {
 
-/// Statistics of half types are kept in f32.
-ElementType statistics_element(ElementType e) {
+/// The type in which half types are accumulated.
+ElementType accumulation_element(ElementType e) {
   return e == ElementType::F16 || e == ElementType::BF16 ? ElementType::F32 : e;
 }
 
@@ -43,7 +43,7 @@ Status native_layer_norm(InferArgs &a) {
   Dims statistics;
   if (!layer_statistics(a, statistics))
     return a.failed();
-  const ElementType e = statistics_element(a.tensor(0).element());
+  const ElementType e = a.tensor(0).element();
   a.add(a.tensor(0));
   a.add(e, statistics);
   return a.done(e, statistics);
@@ -54,7 +54,7 @@ Status fused_rms_norm(InferArgs &a) {
   if (!layer_statistics(a, statistics))
     return a.failed();
   a.add(a.tensor(0));
-  return a.done(statistics_element(a.tensor(0).element()), statistics);
+  return a.done(accumulation_element(a.tensor(0).element()), statistics);
 }
 
 Status native_group_norm(InferArgs &a) {
@@ -74,10 +74,9 @@ Status batch_statistics(InferArgs &a, bool computed) {
   if (!a.check(x.rank() >= 2, kShapeError, "input must have channels"))
     return a.failed();
   const std::array shape{computed ? x.dim(1) : SymInt(0)};
-  const ElementType e = statistics_element(x.element());
   a.add(x);
-  a.add(e, shape);
-  a.add(e, shape);
+  a.add(x.element(), shape);
+  a.add(x.element(), shape);
   return a.done();
 }
 
@@ -92,8 +91,9 @@ Status batch_norm_no_training(InferArgs &a) { return batch_statistics(a, false);
 Status batch_norm_functional(InferArgs &a) {
   if (Status s = batch_statistics(a, a.flag("training")); !s)
     return s;
-  a.add(a.tensor(3));
-  return a.done(a.tensor(4));
+  for (u32 running : {3u, 4u})
+    a.add(accumulation_element(a.tensor(running).element()), a.tensor(running).shape());
+  return a.done();
 }
 
 Status cudnn_batch_norm(InferArgs &a) {
@@ -104,7 +104,7 @@ Status cudnn_batch_norm(InferArgs &a) {
 
 Status weight_norm(InferArgs &a) {
   a.add(a.tensor(0));
-  return a.done(statistics_element(a.tensor(0).element()), a.tensor(1).shape());
+  return a.done(accumulation_element(a.tensor(0).element()), a.tensor(1).shape());
 }
 
 Status softmax(InferArgs &a) {

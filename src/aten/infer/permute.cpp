@@ -88,6 +88,8 @@ Status t(InferArgs &a) {
 
 Status matrix_transpose(InferArgs &a) {
   const int rank = a.tensor(0).rank();
+  if (rank == 0)
+    return a.done(a.tensor(0));
   a.check(rank >= 2, kShapeError, "needs two dimensions");
   return swapped(a, static_cast<size_t>(std::max(rank - 2, 0)),
                  static_cast<size_t>(std::max(rank - 1, 0)));

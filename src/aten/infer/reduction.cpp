@@ -45,6 +45,17 @@ Status checked_dim(InferArgs &a, ElementType e) {
 
 Status sum(InferArgs &a) { return a.done(a.dtype(int_to_i64(first_element(a))), reduced(a)); }
 
+/// The forms that skip NaN take an empty list of dimensions as none at all.
+Status nan_sum(InferArgs &a) {
+  return a.done(a.dtype(int_to_i64(first_element(a))),
+                reduced(a, a.dim_flags("dim", a.tensor(0).rank(), true)));
+}
+
+Status nan_mean(InferArgs &a) {
+  return a.done(a.dtype(first_element(a)),
+                reduced(a, a.dim_flags("dim", a.tensor(0).rank(), true)));
+}
+
 Status mean(InferArgs &a) {
   const ElementType e = a.dtype(first_element(a));
   a.check(ir::is_float(e) || ir::is_complex(e), kDtypeError,
@@ -63,7 +74,7 @@ Status reduce_same_pair(InferArgs &a) {
 }
 
 Status reduce_bool(InferArgs &a) {
-  // U8 stands for bool in old programs and stays. An empty list reduces nothing, unlike elsewhere.
+  // U8 stands for bool in old programs and stays. An empty list reduces nothing.
   const ElementType e = first_element(a) == ElementType::U8 ? ElementType::U8 : ElementType::Bool;
   return a.done(e, reduced(a, a.dim_flags("dim", a.tensor(0).rank(), true)));
 }
@@ -99,8 +110,9 @@ Status trapezoid(InferArgs &a) {
   if (!a.check(y.rank() > 0, kShapeError, "needs a dimension") || a.bad())
     return a.failed();
   Dims shape = dims_of(y);
+  const bool empty = shape[d] == SymInt(0); // answered with zeros before anything is divided
   shape.erase(shape.begin() + static_cast<i64>(d));
-  return a.done(int_to_float(y.element()), shape);
+  return a.done(empty ? y.element() : int_to_float(y.element()), shape);
 }
 
 // --- scans ---------------------------------------------------------------------------------------
