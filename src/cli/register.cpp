@@ -1,4 +1,7 @@
 #include "aten/ops.h"
+#include "aten/passes/passes.h"
+#include "circle/ops.h"
+#include "circle/passes.h"
 #include "cli/command.h"
 #include "pass/pass.h"
 
@@ -6,7 +9,10 @@ namespace chute::cli {
 
 void register_everything() {
   aten::register_dialect();
+  circle::register_dialect();
   pass::register_core_passes();
+  aten::register_aten_passes();
+  circle::register_circle_passes();
 }
 
 } // namespace chute::cli

@@ -4,8 +4,8 @@ namespace chute::convert {
 
 const std::vector<std::string> &core_aten_pipeline() {
   static const std::vector<std::string> passes{
-      "normalize",      // one spelling per operator, promotion as casts, no assertions or no-ops
       "functionalize",  // no in-place writes, no aliasing views; mutation becomes outputs
+      "normalize",      // one spelling per operator, promotion as casts, no assertions or no-ops
       "decompose",      // composites become core operators
       "check-core",     // whatever is left is reported, all of it at once
       "fold-constants", // shapes, masks, positions and folded weights become constants
@@ -18,7 +18,9 @@ const std::vector<std::string> &core_aten_pipeline() {
 const std::vector<std::string> &circle_pipeline() {
   static const std::vector<std::string> passes{
       "legalize-circle",  // core ATen to Circle operators, convolutions in channels-last order
+      "cse",              // one transpose per value, whoever asked for it
       "sink-transposes",  // neighbours that agree on a layout need no transposes between them
+      "simplify-views",   // reshapes and broadcasts that nothing needs
       "fold-batch-norm",  // per-channel scale and shift move into weights and bias
       "fuse-activations", // RELU and RELU6 move into the operator before them
       "fold-constants",   // what the passes above left over constants

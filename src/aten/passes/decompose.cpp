@@ -1,0 +1,35 @@
+// decompose: everything that users meet, reduced to the core.
+//
+// One rule per operator or family (rules/*.cpp), written with Emit. The rules of `normalize` run in
+// the same worklist, so that a rule may emit what is convenient. Numerics are PyTorch's own: bodies
+// of f16 and bf16 operators run in f32 where PyTorch's decomposition does.
+//
+// What the core is: passes/core_ops.def; what remains outside of it is reported by `check-core`.
+#include "aten/passes/passes.h"
+#include "aten/passes/rules.h"
+#include "pass/pass.h"
+
+namespace chute::aten {
+
+void decompose_pass(pass::PassContext& ctx) {
+  static const pass::PatternSet rules = [] {
+    pass::PatternSet set;
+    add_normalize_rules(set);
+    add_elementwise_rules(set);
+    add_activation_rules(set);
+    add_movement_rules(set);
+    add_reduction_rules(set);
+    add_contraction_rules(set);
+    add_attention_rules(set);
+    add_convolution_rules(set);
+    add_pooling_rules(set);
+    add_norm_rules(set);
+    add_index_rules(set);
+    add_creation_rules(set);
+    add_resample_rules(set);
+    return set;
+  }();
+  ctx.run(rules);
+}
+
+} // namespace chute::aten

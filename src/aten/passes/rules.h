@@ -1,0 +1,30 @@
+#pragma once
+
+#include "pass/rewriter.h"
+
+/// The rules of `normalize` and `decompose`, one function per family (passes/rules/*.cpp). Each
+/// rule states the reduction of one operator family to the core; results keep the recorded types.
+namespace chute::aten {
+
+// normalize
+void add_rename_rules(pass::PatternSet& set);
+void add_no_op_rules(pass::PatternSet& set);
+void add_scalar_rules(pass::PatternSet& set);
+void add_promotion_rules(pass::PatternSet& set);
+void add_dim_rules(pass::PatternSet& set);
+
+// decompose
+void add_elementwise_rules(pass::PatternSet& set);
+void add_activation_rules(pass::PatternSet& set);
+void add_movement_rules(pass::PatternSet& set);
+void add_reduction_rules(pass::PatternSet& set);
+void add_contraction_rules(pass::PatternSet& set);
+void add_attention_rules(pass::PatternSet& set);
+void add_convolution_rules(pass::PatternSet& set);
+void add_pooling_rules(pass::PatternSet& set);
+void add_norm_rules(pass::PatternSet& set);
+void add_index_rules(pass::PatternSet& set);
+void add_creation_rules(pass::PatternSet& set);
+void add_resample_rules(pass::PatternSet& set);
+
+} // namespace chute::aten

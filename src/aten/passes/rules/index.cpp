@@ -1,0 +1,215 @@
+#include "aten/ops.h"
+#include "aten/passes/emit.h"
+#include "aten/passes/rules.h"
+#include "aten/shapes.h"
+
+#include <algorithm>
+
+// Writes and reads by index: index_put, scatter.src, scatter_add, gather, slices.
+namespace chute::aten {
+
+namespace {
+
+V index_put(Emit& e, V x, const Values& indices, V values, bool accumulate) {
+  Values operands{x};
+  operands.insert(operands.end(), indices.begin(), indices.end());
+  operands.push_back(values);
+  return e.op(op::index_put, operands, {{"accumulate", Attr::of_bool(accumulate)}});
+}
+
+/// index_put with an index tensor for `dim` alone.
+V put_at(Emit& e, V x, int dim, V index, V values, bool accumulate) {
+  Values indices(size_t(dim), nullptr);
+  indices.push_back(index);
+  return index_put(e, x, indices, values, accumulate);
+}
+
+V index_write(Emit& e, bool accumulate) {
+  V x = e.in(0), index = e.in(1), source = e.in(2);
+  const int rank = x->type().rank();
+  const int dim = e.dim("dim", rank);
+  if (rank == 0)
+    return accumulate ? e.add(x, e.view(source, {})) : e.view(source, {});
+  if (index->type().rank() == 0)
+    index = e.view(index, {1});
+  source = e.cast(source, x->type().element());
+  if (accumulate && e.number("alpha") != 1)
+    source = e.mul(source, e.scalar(e.attr("alpha"), x->type().element()));
+  return put_at(e, x, dim, index, source, accumulate);
+}
+
+V index_fill(Emit& e) {
+  V x = e.in(0), index = e.in(1);
+  const int dim = e.dim("dim", x->type().rank());
+  const ElementType t = x->type().element();
+  V value = e.root().opcode() == op::index_fill_int_Scalar ? e.scalar(e.attr("value"), t)
+                                                           : e.cast(e.in(2), t);
+  if (x->type().rank() == 0)
+    return value;
+  return put_at(e, x, dim, index, value, false);
+}
+
+V scatter_value(Emit& e) {
+  V x = e.in(0), index = e.in(1);
+  V source = e.full(e.shape_of(index), e.attr("value"), x->type().element());
+  return e.op(
+      op::scatter_src, {x, index, source}, {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))}});
+}
+
+V scatter_reduce(Emit& e) {
+  const std::string_view how = e.attr("reduce").as_string();
+  const bool sum = how == "add" || how == "sum";
+  const bool self = e.root().def().attr_index("include_self") < 0 || e.flag("include_self");
+  if (!sum || !self)
+    return e.reject("a scatter that neither writes nor adds");
+  return e.op(op::scatter_add,
+              {e.in(0), e.in(1), e.in(2)},
+              {{"dim", Attr::of_int(e.dim("dim", e.in()->type().rank()))}});
+}
+
+/// `src` written over x[.., start:end:step, ..].
+V write_slice(Emit& e, V x, V src, int dim, SymInt start, SymInt end, i64 step) {
+  const SymInt n = x->type().dim(dim);
+  src = e.cast(src, x->type().element());
+  if (step == 1) {
+    if (start == SymInt(0) && end == n)
+      return src;
+    Values parts;
+    if (start != SymInt(0))
+      parts.push_back(e.slice(x, dim, 0, start));
+    parts.push_back(src);
+    if (end != n)
+      parts.push_back(e.slice(x, dim, end, n));
+    return e.cat(parts, dim);
+  }
+  if (start.is_symbolic() || end.is_symbolic())
+    return e.reject("a strided write with bounds that are not static");
+  std::vector<i64> at;
+  for (i64 i = start.value(); i < end.value(); i += step)
+    at.push_back(i);
+  if (at.empty())
+    return x;
+  return put_at(e, x, dim, e.i64s(at), src, false);
+}
+
+V slice_scatter(Emit& e) {
+  V x = e.in(0);
+  const int dim = e.dim("dim", x->type().rank());
+  const Attr start = e.attr("start"), end = e.attr("end");
+  const i64 step = e.integer("step");
+  const SliceRange r = resolve_slice(e.sym(),
+                                     x->type().dim(dim),
+                                     start.is_none() ? std::nullopt : std::optional(start.as_int()),
+                                     end.is_none() ? std::nullopt : std::optional(end.as_int()),
+                                     step);
+  Shape shape = e.shape_of(x);
+  shape[size_t(dim)] = r.length;
+  return write_slice(e, x, e.expand(e.in(1), shape), dim, r.start, r.end, step);
+}
+
+V select_scatter(Emit& e) {
+  V x = e.in(0);
+  const int dim = e.dim("dim", x->type().rank());
+  SymInt index = e.size("index");
+  if (index.is_static() && index.value() < 0)
+    index = e.sym().add(index, x->type().dim(dim));
+  Shape shape = e.shape_of(x);
+  shape[size_t(dim)] = 1;
+  V src = e.in(1);
+  if (src->type().rank() + 1 == x->type().rank())
+    src = e.unsqueeze(src, dim);
+  return write_slice(e, x, e.expand(src, shape), dim, index, e.sym().add(index, 1), 1);
+}
+
+V diagonal_scatter(Emit& e) {
+  V x = e.in(0), src = e.in(1);
+  const int rank = x->type().rank();
+  const int d1 = e.dim("dim1", rank), d2 = e.dim("dim2", rank);
+  const i64 offset = e.integer("offset");
+  const SymInt length = src->type().dim(rank - 2);
+  Axes order{d1, d2}, last{rank - 2}, back(size_t(rank), 0);
+  for (int d = 0; d < rank; ++d)
+    if (d != d1 && d != d2)
+      order.push_back(d);
+  for (int d = 0; d < rank; ++d)
+    back[size_t(order[size_t(d)])] = d;
+  for (int d = 0; d < rank - 2; ++d)
+    last.push_back(d);
+  const SymInt r0 = std::max<i64>(-offset, 0), c0 = std::max<i64>(offset, 0);
+  V rows = e.arange(r0, e.sym().add(r0, length)), columns = e.arange(c0, e.sym().add(c0, length));
+  V y = index_put(e,
+                  e.permute(x, order),
+                  {rows, columns},
+                  e.cast(e.permute(src, last), x->type().element()),
+                  false);
+  return e.permute(y, back);
+}
+
+V take_along(Emit& e) {
+  V x = e.in(0), index = e.in(1);
+  if (!e.given("dim")) {
+    x = e.view(x, {e.mul_sizes(e.shape_of(x))});
+    index = e.view(index, {e.mul_sizes(e.shape_of(index))});
+    return e.op(op::gather, {x, index}, {{"dim", Attr::of_int(0)}});
+  }
+  const int dim = e.dim("dim", x->type().rank());
+  Shape sx = e.shape(), si = e.shape();
+  sx[size_t(dim)] = x->type().dim(dim);
+  return e.op(op::gather, {e.expand(x, sx), e.expand(index, si)}, {{"dim", Attr::of_int(dim)}});
+}
+
+V one_hot(Emit& e) {
+  const i64 classes = e.integer("num_classes");
+  if (classes < 0)
+    return e.reject("one_hot without a number of classes");
+  V x = e.in();
+  V range = e.cast(e.arange(0, classes), x->type().element());
+  return e.cast(e.eq(e.unsqueeze(x, x->type().rank()), range), ElementType::I64);
+}
+
+V gather_scalar(Emit& e) {
+  return e.in()->type().rank() == 0 ? e.view(e.in(), e.shape()) : nullptr;
+}
+
+/// A rank-0 index of index_select is one index; a rank-0 operand has one element.
+V index_select(Emit& e) {
+  V x = e.in(0), index = e.in(1);
+  if (x->type().rank() > 0 && index->type().rank() == 1)
+    return nullptr;
+  V source = x->type().rank() == 0 ? e.view(x, {1}) : x;
+  V at = index->type().rank() == 0 ? e.view(index, {1}) : index;
+  return e.view(e.index_select(source, e.dim("dim", source->type().rank()), at), e.shape());
+}
+
+/// An index list without a single index is the operand itself.
+V index_nothing(Emit& e) {
+  for (V i : e.list(1))
+    if (i)
+      return nullptr;
+  return e.in();
+}
+
+} // namespace
+
+void add_index_rules(pass::PatternSet& set) {
+  set.add("index-copy", {op::index_copy}, rule<[](Emit& e) { return index_write(e, false); }>);
+  set.add("index-add", {op::index_add}, rule<[](Emit& e) { return index_write(e, true); }>);
+  set.add("index-fill", {op::index_fill_int_Scalar, op::index_fill_int_Tensor}, rule<index_fill>);
+  set.add("index-nothing", {op::index_Tensor}, rule<index_nothing>);
+  set.add("index-select", {op::index_select}, rule<index_select>);
+  set.add("gather-scalar", {op::gather}, rule<gather_scalar>);
+  set.add("scatter-value", {op::scatter_value}, rule<scatter_value>);
+  set.add("scatter-reduce", {op::scatter_reduce, op::scatter_reduce_two}, rule<scatter_reduce>);
+  set.add("slice-scatter", {op::slice_scatter}, rule<slice_scatter>);
+  set.add("select-scatter", {op::select_scatter}, rule<select_scatter>);
+  set.add("diagonal-scatter", {op::diagonal_scatter}, rule<diagonal_scatter>);
+  set.add("take", {op::take}, rule<[](Emit& e) {
+            V x = e.view(e.in(0), {e.mul_sizes(e.shape_of(e.in(0)))});
+            V at = e.view(e.in(1), {e.mul_sizes(e.shape_of(e.in(1)))});
+            return e.view(e.index_select(x, 0, at), e.shape());
+          }>);
+  set.add("take-along-dim", {op::take_along_dim}, rule<take_along>);
+  set.add("one-hot", {op::one_hot}, rule<one_hot>);
+}
+
+} // namespace chute::aten

@@ -1,0 +1,101 @@
+// upsample_nearest2d and upsample_bilinear2d on NHWC.
+//
+// torch takes source position = out * ratio (nearest), ratio from the scale factors when the caller
+// gave them, else in / out. Circle always uses in / out: where the two differ, nearest becomes lookups
+// of rows and columns, bilinear is refused.
+#include "circle/legalize/window.h"
+
+#include <cmath>
+
+namespace chute::circle {
+
+namespace {
+
+namespace a = aten::op;
+
+struct Sizes {
+  i64 in[2];
+  i64 out[2];
+  double scale[2]; ///< factor given by the caller, 0 when there is none
+};
+
+bool read(Emit &e, Sizes &s) {
+  const Type in = e.arg(0)->type(), out = e.type();
+  if (!in.has_static_shape() || !out.has_static_shape() || in.rank() != 4) {
+    e.unsupported("over a size known only at run time", "export with static shapes");
+    return false;
+  }
+  if (!ir::is_float(e.element())) {
+    e.unsupported("of integers", "cast to float32 first");
+    return false;
+  }
+  for (int i = 0; i < 2; ++i) {
+    s.in[i] = in.dim(i + 2).value();
+    s.out[i] = out.dim(i + 2).value();
+    s.scale[i] = 0;
+  }
+  const Attr factors = e.attr("scale_factors");
+  if (factors.kind() == ir::AttrKind::Floats && factors.as_floats().size() == 2)
+    for (size_t i = 0; i < 2; ++i)
+      s.scale[i] = factors.as_floats()[i];
+  s.scale[0] = e.number("scales_h", s.scale[0]);
+  s.scale[1] = e.number("scales_w", s.scale[1]);
+  return true;
+}
+
+/// Source row of each output row, in the float arithmetic of torch.
+Dims sources(i64 in, i64 out, double scale) {
+  const float ratio = scale > 0 ? static_cast<float>(1.0 / scale)
+                                : static_cast<float>(in) / static_cast<float>(out);
+  Dims v;
+  for (i64 i = 0; i < out; ++i)
+    v.push_back(std::min<i64>(static_cast<i64>(std::floor(static_cast<float>(i) * ratio)), in - 1));
+  return v;
+}
+
+Value *nearest(Emit &e) {
+  Sizes s;
+  if (!read(e, s))
+    return nullptr;
+  Value *x = e.transpose(e.arg(0), kToNhwc);
+  Dims rows[2];
+  bool plain = true;
+  for (int i = 0; i < 2; ++i) {
+    rows[i] = sources(s.in[i], s.out[i], s.scale[i]);
+    plain = plain && rows[i] == sources(s.in[i], s.out[i], 0);
+  }
+  if (plain) {
+    x = e(op::RESIZE_NEAREST_NEIGHBOR, {x, e.i32s({s.out[0], s.out[1]})});
+  } else {
+    for (int i = 0; i < 2; ++i)
+      x = e(op::GATHER, {x, e.i32s(rows[i])}, {{"axis", of(static_cast<i64>(i + 1))}});
+  }
+  return e.transpose(x, kToNchw);
+}
+
+Value *bilinear(Emit &e) {
+  Sizes s;
+  if (!read(e, s))
+    return nullptr;
+  const bool corners = e.flag("align_corners");
+  for (int i = 0; i < 2 && !corners; ++i) {
+    const double exact = static_cast<double>(s.out[i]) / static_cast<double>(s.in[i]);
+    if (s.scale[i] > 0 && std::abs(s.scale[i] - exact) > 1e-6 * exact)
+      return e.unsupported("with a scale factor that does not give a whole size",
+                           "give the output size, or set recompute_scale_factor=True");
+  }
+  Value *x = e.transpose(e.arg(0), kToNhwc);
+  x = e(op::RESIZE_BILINEAR, {x, e.i32s({s.out[0], s.out[1]})},
+        {{"align_corners", of(corners)}, {"half_pixel_centers", of(!corners)}});
+  return e.transpose(x, kToNchw);
+}
+
+} // namespace
+
+void add_resize_rules(pass::PatternSet &set) {
+  set.add("upsample-nearest", {a::upsample_nearest2d, a::upsample_nearest2d_vec}, lower<nearest>);
+  set.add("upsample-bilinear", {a::upsample_bilinear2d, a::upsample_bilinear2d_vec},
+          lower<bilinear>);
+}
+
+} // namespace chute::circle

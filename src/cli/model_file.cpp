@@ -1,0 +1,80 @@
+#include "cli/model_file.h"
+
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "pt2/reader.h"
+
+namespace chute::cli {
+
+namespace {
+
+FileFormat tell_format(std::string_view head) {
+  if (head.substr(0, 2) == "PK")
+    return FileFormat::Pt2;
+  const std::string_view identifier = head.size() >= 8 ? head.substr(4, 4) : std::string_view();
+  if (identifier == "CIR0" || identifier == "TFL3")
+    return FileFormat::Circle;
+  return FileFormat::Text;
+}
+
+Status load_text(ir::Context &context, const std::string &path, std::string_view text, Model &model,
+                 Diagnostics &diagnostics) {
+  ir::ParseOptions options;
+  options.file = path;
+  auto graph = ir::parse(context, text, options);
+  if (!graph)
+    return tl::unexpected(std::move(graph.error()));
+  Diagnostics findings;
+  ir::verify(**graph, findings);
+  for (const Diagnostic &d : findings.all())
+    if (d.severity == Severity::Error)
+      return tl::unexpected(d);
+    else
+      diagnostics.add(d);
+  model.graph = std::move(*graph);
+  return {};
+}
+
+Status load_pt2(ir::Context &context, const std::shared_ptr<const MappedFile> &file,
+                const std::string &path, u64 threads, Model &model,
+                Diagnostics &diagnostics) {
+  pt2::ReadOptions options;
+  options.threads = static_cast<unsigned>(threads);
+  pt2::Summary summary;
+  auto graph = pt2::read_bytes(context, file->bytes(), file, path, diagnostics, options,
+                               &summary);
+  if (!graph)
+    return tl::unexpected(std::move(graph.error()));
+  model.graph = std::move(*graph);
+  model.producer = "torch " + summary.torch_version + ", schema " +
+                   std::to_string(summary.schema_major) + "." +
+                   std::to_string(summary.schema_minor);
+  return {};
+}
+
+} // namespace
+
+Result<Model> load_model(ir::Context &context, const std::string &path, u64 threads,
+                         Diagnostics &diagnostics) {
+  auto file = MappedFile::open(path);
+  if (!file)
+    return tl::unexpected(std::move(file.error()));
+  const std::string_view text = (*file)->text();
+  Model model;
+  model.format = tell_format(text);
+  model.file_bytes = text.size();
+  Status status;
+  switch (model.format) {
+  case FileFormat::Pt2:
+    status = load_pt2(context, *file, path, threads, model, diagnostics);
+    break;
+  case FileFormat::Text: status = load_text(context, path, text, model, diagnostics); break;
+  case FileFormat::Circle:
+    return fail(ErrorKind::Unsupported, "cli.format", "Circle files can not be read", path);
+  }
+  if (!status)
+    return tl::unexpected(std::move(status.error()));
+  return model;
+}
+
+} // namespace chute::cli
