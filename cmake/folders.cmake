@@ -55,6 +55,8 @@ function(chute_folder name)
   if(sources)
     set(scope PUBLIC)
     add_library(chute_${name} STATIC ${sources})
+    # With fuzzing on, only what a fuzzer links is worth building.
+    set_target_properties(chute_${name} PROPERTIES EXCLUDE_FROM_ALL ${CHUTE_FUZZ})
   else()
     set(scope INTERFACE)
     add_library(chute_${name} INTERFACE)
