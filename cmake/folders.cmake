@@ -21,6 +21,14 @@ set(chute_libraries_support TBB::tbb)
 set(chute_libraries_pt2 simdjson::simdjson ZLIB::ZLIB)
 set(chute_libraries_cli CLI11::CLI11 ZLIB::ZLIB)
 
+# A glob, so that adding the file to a configured build is noticed.
+macro(chute_include_extra name)
+  file(GLOB extra CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/folder.cmake)
+  if(extra)
+    include(${extra})
+  endif()
+endmacro()
+
 function(chute_link_folders target scope)
   foreach(used ${ARGN})
     if(TARGET ${used})
@@ -74,7 +82,7 @@ function(chute_folder name)
   if(fuzzers AND CHUTE_FUZZ)
     chute_add_fuzzers(${name} ${fuzzers})
   endif()
-  include(${CMAKE_SOURCE_DIR}/src/${name}/folder.cmake OPTIONAL)
+  chute_include_extra(${name})
 endfunction()
 
 # A folder that ends in an executable. Its sources also form a library, so that its tests can link it.
@@ -105,7 +113,7 @@ function(chute_program name program)
     add_test(NAME unit.${name} COMMAND chute_${name}_test)
     set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 600)
   endif()
-  include(${CMAKE_SOURCE_DIR}/src/${name}/folder.cmake OPTIONAL)
+  chute_include_extra(${name})
   install(TARGETS ${program} RUNTIME)
 endfunction()
 

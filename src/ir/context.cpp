@@ -3,6 +3,7 @@
 #include "ir/op_def.h"
 #include "ir/sym_table.h"
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstring>
@@ -126,7 +127,7 @@ struct Context::Impl {
         return Attr::of_array(kind, it->second);
       }
     char *stored = allocate<char>(std::max<size_t>(key.bytes.size(), 1));
-    std::memcpy(stored, key.bytes.data(), key.bytes.size());
+    std::copy(key.bytes.begin(), key.bytes.end(), stored); // memcpy may not be given a null source
     auto *storage = new (allocate<ArrayStorage>(1)) ArrayStorage{stored, count};
     arrays.emplace(BytesKey{{stored, key.bytes.size()}, key.tag}, storage);
     return Attr::of_array(kind, storage);
@@ -225,8 +226,8 @@ Attr Context::strings_attr(std::span<const std::string_view> values) {
 Attr Context::list_attr(std::span<const Attr> values) {
   // Attr has padding after its kind; copy into zeroed storage so that bytes decide equality.
   std::vector<Attr> clean(values.size());
-  std::memset(static_cast<void *>(clean.data()), 0, clean.size() * sizeof(Attr));
   for (size_t i = 0; i < values.size(); ++i) {
+    std::memset(static_cast<void *>(&clean[i]), 0, sizeof(Attr));
     const AttrKind kind = values[i].kind();
     const u64 payload = values[i].payload();
     std::memcpy(reinterpret_cast<char *>(&clean[i]), &kind, sizeof(kind));
