@@ -31,6 +31,9 @@ constexpr std::array<Info, kNumElementTypes> kInfo{{
     {"u4", 4, 1, Class::Unsigned},      {"i4", 4, 1, Class::Signed},
     {"i48", 48, 8, Class::Signed},      {"mxint8", 8, 1, Class::Other},
     {"mxfp4", 4, 1, Class::Other},      {"string", 0, 0, Class::Other},
+    {"resource", 0, 0, Class::Other},   {"variant", 0, 0, Class::Other},
+    {"ggml_q4_0", 0, 0, Class::Other},  {"ggml_q4_1", 0, 0, Class::Other},
+    {"ggml_q8_0", 0, 0, Class::Other},  {"ggml_q8_1", 0, 0, Class::Other},
 }};
 
 const Info &info(ElementType t) { return kInfo[static_cast<size_t>(t)]; }

@@ -38,13 +38,20 @@ enum class ElementType : u8 {
   MXINT8,
   MXFP4,
   String,
+  Resource, // handles of variables and tables (Circle)
+  Variant,
+  GGML_Q4_0, // blocks of 32 elements with their scales: carried, never computed with
+  GGML_Q4_1,
+  GGML_Q8_0,
+  GGML_Q8_1,
 };
-inline constexpr int kNumElementTypes = static_cast<int>(ElementType::String) + 1;
+inline constexpr int kNumElementTypes = static_cast<int>(ElementType::GGML_Q8_1) + 1;
 
 std::string_view element_type_name(ElementType t);
 std::optional<ElementType> parse_element_type(std::string_view name);
 
-/// Bits of one element as stored (4 for U4/I4 packed, 48 for I48); 0 for None and String. MX types
+/// Bits of one element as stored (4 for U4/I4 packed, 48 for I48); 0 for None, String and whatever
+/// has no bytes of its own per element (handles, GGML blocks). MX types
 /// give the bits of an element without its block's shared scale.
 int element_bits(ElementType t);
 /// Bytes of one unpacked element: sub-byte types take one byte each in a Constant's buffer.
