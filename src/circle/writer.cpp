@@ -296,9 +296,8 @@ private:
     const auto op_vector = fbb_.CreateVector(ops);
     const auto inputs = fbb_.CreateVector(g.inputs);
     const auto outputs = fbb_.CreateVector(g.outputs);
-    const auto name = fbb_.CreateString(
-        number == 0 ? options_.subgraph_name
-                    : options_.subgraph_name + "_" + std::to_string(number));
+    std::string base = options_.subgraph_name.empty() ? graph_.name() : options_.subgraph_name;
+    const auto name = fbb_.CreateString(number == 0 ? base : base + "_" + std::to_string(number));
     return cs::CreateSubGraph(fbb_, tensor_vector, inputs, outputs, op_vector, name);
   }
 

@@ -14,7 +14,8 @@ struct WriteOptions {
   std::string description = "chute";
   /// Key of the signature that carries the interface's names; empty writes no signature.
   std::string signature_key = "serving_default";
-  std::string subgraph_name = "main";
+  /// Name of the main subgraph; empty means the graph's.
+  std::string subgraph_name;
   /// Largest file with its payload inside the flatbuffer. A larger one keeps the flatbuffer as a
   /// header, followed by the payloads, which Buffer.offset and Buffer.size point to. The format's own
   /// limit is 2 GiB - 1; less is useful in tests.

@@ -1,0 +1,393 @@
+#include "circle/subgraph_reader.h"
+
+#include "circle/element.h"
+#include "circle/infer.h"
+#include "circle/options_codec.h"
+#include "ir/context.h"
+#include "ir/sym_table.h"
+
+#include <boost/container/small_vector.hpp>
+#include <cstring>
+
+namespace chute::circle {
+
+namespace {
+
+namespace cs = ::circle;
+using ir::ElementType;
+using ir::SymInt;
+using ir::Type;
+using ir::Value;
+
+template <class T> u32 size_of(const T *vector) { return vector ? vector->size() : 0; }
+
+std::string tensor_name(const cs::Tensor &t) {
+  return t.name() ? "tensor '" + t.name()->str() + "'" : "tensor";
+}
+
+bool is_dynamic(const cs::Tensor &t) {
+  if (size_of(t.shape_signature()) != size_of(t.shape()))
+    return false;
+  for (u32 i = 0; i < size_of(t.shape_signature()); ++i)
+    if (t.shape_signature()->Get(i) == -1)
+      return true;
+  return false;
+}
+
+} // namespace
+
+SymInt FileReader::fresh_symbol() {
+  return ctx().sym().symbol("d" + std::to_string(symbols_++));
+}
+
+Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tensor,
+                                                          ElementType element) {
+  const cs::QuantizationParameters *q = tensor.quantization();
+  const bool mx = element == ElementType::MXINT8 || element == ElementType::MXFP4;
+  if (!q || (size_of(q->scale()) == 0 && !mx &&
+             q->details_type() == cs::QuantizationDetails_NONE))
+    return nullptr;
+  const auto [it, fresh] = quants_.try_emplace(q, nullptr);
+  if (!fresh)
+    return it->second;
+  ir::Quantization out;
+  std::vector<i64> zero_points;
+  if (q->details_type() == cs::QuantizationDetails_BlockwiseQuantization)
+    return fail(ErrorKind::Unsupported, "circle.read.quantization",
+                "block-wise quantization, whose scales are tensors, is not read",
+                tensor_name(tensor), "dequantize the tensor first");
+  if (mx || q->details_type() == cs::QuantizationDetails_MXQuantization) {
+    const auto *details = q->details_as_MXQuantization();
+    out.kind = ir::QuantKind::MX;
+    out.axis = details ? details->axis() : q->quantized_dimension();
+    out.block_size = 32;
+  } else if (size_of(q->scale()) == 0) {
+    return nullptr; // a custom scheme: its bytes mean nothing here
+  } else {
+    const u32 n = q->scale()->size();
+    out.kind = n == 1 ? ir::QuantKind::PerTensor : ir::QuantKind::PerChannel;
+    out.axis = n == 1 ? 0 : q->quantized_dimension();
+    out.scales = {q->scale()->data(), n};
+    for (u32 i = 0; i < size_of(q->zero_point()) && i < n; ++i)
+      zero_points.push_back(q->zero_point()->Get(i));
+    zero_points.resize(n, 0);
+    out.zero_points = zero_points;
+  }
+  return it->second = ctx().quantization(out);
+}
+
+Result<const ir::Constant *> FileReader::constant(const cs::Tensor &tensor, Type type) {
+  const u64 key = static_cast<u64>(tensor.buffer()) << 32 | type.id();
+  const auto [it, fresh] = constants_.try_emplace(key, nullptr);
+  if (!fresh && it->second)
+    return it->second;
+  const auto bytes = payload(file_, tensor.buffer());
+  const ElementType element = type.element();
+  const bool packed = ir::element_bits(element) == 4 && ir::is_integer(element);
+  const auto size = wire_bytes(element, type.num_elements());
+  if ((!size && !(bytes.empty() && type.num_elements() == 0)) || tensor.sparsity())
+    return fail(ErrorKind::Unsupported, "circle.read.constant",
+                tensor.sparsity() ? std::string("sparse constants are not read")
+                                  : "constants of type " +
+                                        std::string(ir::element_type_name(element)) +
+                                        " are not read",
+                tensor_name(tensor));
+  const std::byte *data = bytes.data();
+  std::shared_ptr<const void> owner = owner_;
+  const auto align = static_cast<size_t>(std::max(ir::element_bytes(element), 1));
+  if (!bytes.empty() && (packed || reinterpret_cast<uintptr_t>(data) % std::min<size_t>(align, 8))) {
+    // Many tensors may view one buffer: it is copied once.
+    Copy &copy = copies_[static_cast<u64>(tensor.buffer()) << 8 |
+                         (packed ? static_cast<u64>(element) : 0)];
+    if (!copy.data) {
+      auto words = std::make_shared<std::vector<u64>>((bytes.size() * (packed ? 2 : 1) + 7) / 8);
+      auto *to = reinterpret_cast<std::byte *>(words->data());
+      if (!packed)
+        std::memcpy(to, bytes.data(), bytes.size());
+      for (size_t i = 0; packed && i < bytes.size() * 2; ++i) {
+        const auto nibble = static_cast<u8>(static_cast<u8>(bytes[i / 2]) >> (i % 2 ? 4 : 0) & 0xF);
+        const bool negative = element == ElementType::I4 && (nibble & 8);
+        to[i] = static_cast<std::byte>(negative ? nibble | 0xF0 : nibble);
+      }
+      copy = {to, words};
+    }
+    data = copy.data;
+    owner = copy.owner;
+  }
+  return it->second = graph_.add_constant(type, data, std::move(owner));
+}
+
+namespace {
+
+class SubgraphReader {
+public:
+  SubgraphReader(FileReader &reader, u32 index, ir::Region &region, const NestedSubgraph &nested,
+                 const ContractCheck &contract)
+      : reader_(reader), file_(reader.file()), graph_(reader.graph()),
+        sub_(*file_.model->subgraphs()->Get(index)), region_(region), nested_(nested),
+        contract_(contract), builder_(graph_, region) {
+    values_.assign(size_of(sub_.tensors()), nullptr);
+    types_.assign(size_of(sub_.tensors()), Type());
+  }
+
+  Status run() {
+    for (u32 i = 0; i < size_of(sub_.inputs()); ++i) {
+      const auto t = static_cast<u32>(sub_.inputs()->Get(i));
+      auto type = type_of(t);
+      if (!type)
+        return tl::unexpected(type.error());
+      if (is_dynamic(tensor(t)))
+        type = with_symbols(*type, t, {});
+      Value *arg = graph_.add_argument(region_, *type, values_[t] ? ir::StringId() : name_of(t));
+      if (!values_[t])
+        values_[t] = arg;
+    }
+    for (u32 o = 0; o < size_of(sub_.operators()); ++o)
+      if (Status s = read_op(o); !s)
+        return s;
+    boost::container::small_vector<Value *, 8> results;
+    for (u32 i = 0; i < size_of(sub_.outputs()); ++i) {
+      auto v = value_of(static_cast<u32>(sub_.outputs()->Get(i)));
+      if (!v)
+        return tl::unexpected(v.error());
+      results.push_back(*v);
+    }
+    builder_.set_loc({});
+    builder_.ret(std::span<Value *const>(results.data(), results.size()));
+    return {};
+  }
+
+private:
+  const cs::Tensor &tensor(u32 t) const { return *sub_.tensors()->Get(t); }
+
+  ir::StringId name_of(u32 t) {
+    const auto *name = tensor(t).name();
+    return name ? reader_.ctx().intern({name->data(), name->size()}) : ir::StringId();
+  }
+
+  /// The declared type, with 1 for dynamic dimensions.
+  Result<Type> type_of(u32 t) {
+    if (types_[t])
+      return types_[t];
+    const cs::Tensor &in = tensor(t);
+    const ElementType element = *from_wire_type(static_cast<i8>(in.type()));
+    auto quant = reader_.quantization(in, element);
+    if (!quant)
+      return tl::unexpected(quant.error());
+    boost::container::small_vector<SymInt, 8> shape;
+    for (u32 i = 0; i < size_of(in.shape()); ++i)
+      shape.emplace_back(static_cast<i64>(in.shape()->Get(i)));
+    types_[t] = reader_.ctx().tensor_type(
+        element, std::span<const SymInt>(shape.data(), shape.size()), *quant);
+    return types_[t];
+  }
+
+  /// Dynamic dimensions become the expressions of `inferred` where that fits, or new symbols.
+  Type with_symbols(Type declared, u32 t, Type inferred) {
+    const auto *signature = tensor(t).shape_signature();
+    bool fits = inferred && inferred.is_tensor() && inferred.rank() == declared.rank();
+    for (int i = 0; fits && i < declared.rank(); ++i)
+      fits = signature->Get(static_cast<u32>(i)) == -1 || inferred.dim(i).is_symbolic() ||
+             inferred.dim(i) == declared.dim(i);
+    boost::container::small_vector<SymInt, 8> shape;
+    for (int i = 0; i < declared.rank(); ++i) {
+      const bool dynamic = signature->Get(static_cast<u32>(i)) == -1;
+      // A literal that inference found is not taken over: what is written back stays dynamic.
+      shape.push_back(!dynamic                                   ? declared.dim(i)
+                      : fits && inferred.dim(i).is_symbolic() ? inferred.dim(i)
+                                                                 : reader_.fresh_symbol());
+    }
+    return reader_.ctx().with_shape(declared,
+                                    std::span<const SymInt>(shape.data(), shape.size()));
+  }
+
+  Result<Value *> value_of(u32 t) {
+    if (values_[t])
+      return values_[t];
+    auto type = type_of(t);
+    if (!type)
+      return tl::unexpected(type.error());
+    const cs::Tensor &in = tensor(t);
+    if (in.is_variable())
+      return values_[t] = variable(in, *type, t);
+    auto c = reader_.constant(in, *type);
+    if (!c)
+      return tl::unexpected(c.error());
+    const ir::LocId loc = builder_.loc();
+    builder_.set_loc({});
+    values_[t] = builder_.constant(*c, name_of(t));
+    builder_.set_loc(loc);
+    return values_[t];
+  }
+
+  /// A variable starts with its buffer's content or with zeros, which take no memory: one element with
+  /// stride 0.
+  Value *variable(const cs::Tensor &in, Type type, u32 t) {
+    const ir::Constant *initial = nullptr;
+    if (const auto bytes = payload(file_, in.buffer()); !bytes.empty())
+      if (auto c = reader_.constant(in, type))
+        initial = *c;
+    if (!initial) {
+      static constexpr u64 kZero[2] = {};
+      const std::vector<i64> strides(static_cast<size_t>(type.rank()), 0);
+      initial = graph_.add_constant(type, reinterpret_cast<const std::byte *>(kZero),
+                                    std::shared_ptr<const void>(), strides);
+    }
+    const ir::NamedAttr attrs[] = {
+        {"name", reader_.ctx().string_attr(in.name() ? in.name()->string_view()
+                                                     : std::string_view())},
+        {"value", ir::Attr::of_constant(initial)}};
+    ir::Op *op = builder_.create_typed(ir::core_op::state, {}, attrs, std::span(&type, 1));
+    graph_.set_name(op->result(), name_of(t));
+    return op->result();
+  }
+
+  Status at_op(Diagnostic d, u32 o) {
+    d.object = "operators[" + std::to_string(o) + "]" + (d.object.empty() ? "" : ", " + d.object);
+    return tl::unexpected<Diagnostic>(std::move(d));
+  }
+
+  Status read_op(u32 o) {
+    const cs::Operator &in = *sub_.operators()->Get(o);
+    const cs::OperatorCode &code = *file_.model->operator_codes()->Get(in.opcode_index());
+    const ir::OpCode opcode = *from_wire(effective_code(code));
+    const WireDef &w = wire(opcode);
+    const ir::OpDef &def = ir::Registry::global().def(opcode);
+    if (size_of(in.outputs()) && tensor(static_cast<u32>(in.outputs()->Get(0))).name())
+      builder_.set_loc(graph_.locations().add(
+          name_of(static_cast<u32>(in.outputs()->Get(0))), nullptr, 0));
+    else
+      builder_.set_loc({});
+
+    operands_.clear();
+    for (u32 i = 0; i < size_of(in.inputs()); ++i) {
+      const i32 t = in.inputs()->Get(i);
+      auto v = t < 0 ? Result<Value *>(nullptr) : value_of(static_cast<u32>(t));
+      if (!v)
+        return at_op(v.error(), o);
+      operands_.push_back(*v);
+    }
+    if (def.variadic_operands() == 0)
+      operands_.resize(def.operands.size(), nullptr);
+
+    attrs_.clear();
+    subgraphs_.clear();
+    if (w.options)
+      if (Status s = decode_options(*w.options, options_table(in, *w.options), reader_.ctx(),
+                                    attrs_, subgraphs_);
+          !s)
+        return at_op(s.error(), o);
+    if (Status s = extra_attrs(in, code, opcode, w); !s)
+      return at_op(s.error(), o);
+    std::vector<ir::Region *> regions;
+    for (i32 s : subgraphs_) {
+      if (!nested_)
+        break;
+      auto r = nested_(static_cast<u32>(s));
+      if (!r)
+        return at_op(r.error(), o);
+      regions.push_back(*r);
+    }
+    return create(in, o, opcode, def, regions);
+  }
+
+  Status create(const cs::Operator &in, u32 o, ir::OpCode opcode, const ir::OpDef &def,
+                const std::vector<ir::Region *> &regions) {
+    result_types_.clear();
+    bool dynamic = false;
+    for (u32 i = 0; i < size_of(in.outputs()); ++i) {
+      const auto t = static_cast<u32>(in.outputs()->Get(i));
+      auto type = type_of(t);
+      if (!type)
+        return at_op(type.error(), o);
+      dynamic |= is_dynamic(tensor(t));
+      result_types_.push_back(*type);
+    }
+    ir::Op *op = graph_.create(opcode, operands_, attrs_, result_types_, builder_.loc(), regions);
+    graph_.append(region_, op);
+    if ((dynamic || contract_) && def.infer) {
+      inferred_.clear();
+      const Status status = def.infer(*op, graph_, inferred_);
+      if (contract_)
+        contract_(o, *op, status, inferred_);
+      if (dynamic)
+        for (u32 i = 0; i < op->num_results(); ++i) {
+          const auto t = static_cast<u32>(in.outputs()->Get(i));
+          if (is_dynamic(tensor(t)))
+            graph_.set_type(op->result(i),
+                            with_symbols(result_types_[i], t,
+                                         status && i < inferred_.size() ? inferred_[i] : Type()));
+        }
+    }
+    for (u32 i = 0; i < op->num_results(); ++i) {
+      const auto t = static_cast<u32>(in.outputs()->Get(i));
+      graph_.set_name(op->result(i), name_of(t));
+      values_[t] = op->result(i);
+    }
+    return {};
+  }
+
+  /// The attributes after the options' fields, in the order of the table.
+  Status extra_attrs(const cs::Operator &in, const cs::OperatorCode &code, ir::OpCode opcode,
+                     const WireDef &w) {
+    ir::Context &ctx = reader_.ctx();
+    if (w.stateful) {
+      ir::Attr intermediates, mutating;
+      if (size_of(in.intermediates())) {
+        std::vector<ir::Attr> list;
+        for (i32 t : *in.intermediates()) {
+          if (t < 0)
+            continue;
+          auto type = type_of(static_cast<u32>(t));
+          if (!type)
+            return tl::unexpected(type.error());
+          list.push_back(ir::Attr::of_type(*type));
+        }
+        intermediates = ctx.list_attr(list);
+      }
+      if (const auto *flags = in.mutating_variable_inputs(); size_of(flags)) {
+        const std::unique_ptr<bool[]> copy(new bool[flags->size()]);
+        for (u32 i = 0; i < flags->size(); ++i)
+          copy[i] = flags->Get(i) != 0;
+        mutating = ctx.bools_attr(std::span<const bool>(copy.get(), flags->size()));
+      }
+      attrs_.push_back(intermediates);
+      attrs_.push_back(mutating);
+    }
+    if (opcode == op::CUSTOM) {
+      attrs_.push_back(ctx.string_attr(code.custom_code() ? code.custom_code()->string_view()
+                                                          : std::string_view()));
+      const auto bytes = custom_options(file_, in);
+      attrs_.push_back(
+          ctx.string_attr({reinterpret_cast<const char *>(bytes.data()), bytes.size()}));
+    }
+    attrs_.push_back(ir::Attr::of_int(static_cast<i64>(code.version())));
+    return {};
+  }
+
+  FileReader &reader_;
+  const FileView &file_;
+  ir::Graph &graph_;
+  const cs::SubGraph &sub_;
+  ir::Region &region_;
+  const NestedSubgraph &nested_;
+  const ContractCheck &contract_;
+  ir::Builder builder_;
+  std::vector<Value *> values_; // by tensor
+  std::vector<Type> types_;     // by tensor
+  // Of the operator that is being read.
+  std::vector<Value *> operands_;
+  std::vector<ir::Attr> attrs_;
+  std::vector<i32> subgraphs_;
+  std::vector<Type> result_types_;
+  std::vector<Type> inferred_;
+};
+
+} // namespace
+
+Status read_subgraph(FileReader &reader, u32 index, ir::Region &region,
+                     const NestedSubgraph &nested, const ContractCheck &contract) {
+  return SubgraphReader(reader, index, region, nested, contract).run();
+}
+
+} // namespace chute::circle

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "circle/file_view.h"
+#include "ir/builder.h"
+#include "ir/graph.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
+#include <vector>
+
+/// One subgraph into one region. Internal to reader and verifier.
+namespace chute::circle {
+
+/// What all subgraphs of a file share while it is read.
+class FileReader {
+public:
+  FileReader(const FileView &file, std::shared_ptr<const void> owner, ir::Graph &graph)
+      : file_(file), owner_(std::move(owner)), graph_(graph) {}
+
+  const FileView &file() const { return file_; }
+  ir::Graph &graph() const { return graph_; }
+  ir::Context &ctx() const { return graph_.context(); }
+
+  /// The constant in a tensor's buffer, of that type.
+  Result<const ir::Constant *> constant(const ::circle::Tensor &tensor, ir::Type type);
+  Result<const ir::Quantization *> quantization(const ::circle::Tensor &tensor,
+                                                ir::ElementType element);
+  ir::SymInt fresh_symbol();
+
+private:
+  struct Copy {
+    const std::byte *data;
+    std::shared_ptr<const void> owner;
+  };
+  const FileView &file_;
+  std::shared_ptr<const void> owner_;
+  ir::Graph &graph_;
+  boost::unordered_flat_map<u64, Copy> copies_; // by buffer, and whether unpacked
+  boost::unordered_flat_map<u64, const ir::Constant *> constants_; // by buffer and type
+  boost::unordered_flat_map<const ::circle::QuantizationParameters *, const ir::Quantization *>
+      quants_;
+  u32 symbols_ = 0;
+};
+
+/// Called for every operator with its position, when a contract check is wanted: what inference says
+/// about it. `declared` are the result types of the file.
+using ContractCheck = std::function<void(u32 op_index, const ir::Op &op, const Status &inferred,
+                                         std::span<const ir::Type> expected)>;
+
+/// Nested subgraphs of an operator, to be read by the caller into the operator's regions.
+using NestedSubgraph = std::function<Result<ir::Region *>(u32 subgraph)>;
+
+/// Reads subgraph `index`, whose structure was checked, into an empty region with its terminator.
+Status read_subgraph(FileReader &reader, u32 index, ir::Region &region,
+                     const NestedSubgraph &nested, const ContractCheck &contract);
+
+} // namespace chute::circle
