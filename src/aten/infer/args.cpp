@@ -5,11 +5,12 @@ namespace chute::aten {
 using ir::AttrKind;
 using ir::SymInt;
 
-InferArgs::InferArgs(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out)
+InferArgs::InferArgs(const ir::Op& op, ir::Graph& graph, std::vector<ir::Type>& out)
     : op_(op), ctx_(graph.context()), out_(out) {
-  for (const ir::Use &use : op.operand_uses())
+  for (const ir::Use& use : op.operand_uses())
     if (use.value() && !use.value()->type().is_tensor()) {
-      check(false, kOperandError,
+      check(false,
+            kOperandError,
             "operand " + std::to_string(use.operand_index()) + " is not a tensor");
       return;
     }
@@ -19,7 +20,7 @@ InferArgs::TypeList InferArgs::list(u32 spec) const {
   TypeList types;
   const ir::Op::Segment s = op_.segment(spec);
   for (u32 i = 0; i < s.count; ++i) {
-    const ir::Value *v = op_.operand(s.first + i);
+    const ir::Value* v = op_.operand(s.first + i);
     types.push_back(v ? v->type() : ir::Type());
   }
   return types;
@@ -65,7 +66,8 @@ Dims InferArgs::ints_n(std::string_view name, size_t n, SymInt absent) {
     return Dims(n, absent);
   if (given.size() == 1)
     return Dims(n, given[0]);
-  check(given.size() == n, kAttrError,
+  check(given.size() == n,
+        kAttrError,
         std::string(name) + " must have " + std::to_string(n) + " numbers, has " +
             std::to_string(given.size()));
   Dims out(given.begin(), given.end());
@@ -80,7 +82,8 @@ ir::ElementType InferArgs::dtype(ir::ElementType absent, std::string_view name) 
 
 size_t InferArgs::wrap(SymInt dim, int rank) {
   const auto d = normalize_dim(dim, rank);
-  if (!check(d.has_value(), kDimError,
+  if (!check(d.has_value(),
+             kDimError,
              "dimension " + sym().print(dim) + " is outside a tensor of rank " +
                  std::to_string(rank)))
     return 0;
@@ -117,11 +120,12 @@ Dims InferArgs::broadcast_all(std::span<const ir::Type> types) {
   return shape;
 }
 
-void InferArgs::broadcast_into(Dims &into, DimSpan shape) {
+void InferArgs::broadcast_into(Dims& into, DimSpan shape) {
   if (auto merged = broadcast(span_of(into), shape))
     into = std::move(*merged);
   else
-    check(false, kShapeError,
+    check(false,
+          kShapeError,
           "shapes " + print(span_of(into)) + " and " + print(shape) + " do not broadcast");
 }
 
@@ -145,8 +149,8 @@ Status InferArgs::failed() {
   return fail(ErrorKind::Failure, code_, message_, std::string(op_.name()));
 }
 
-void InferArgs::add_moved(ir::Type from, const Dims &shape) {
-  const ir::Quantization *q = from.quant();
+void InferArgs::add_moved(ir::Type from, const Dims& shape) {
+  const ir::Quantization* q = from.quant();
   if (q && q->kind != ir::QuantKind::PerTensor)
     q = nullptr; // an axis does not survive a change of shape; the passes that move it know how
   out_.push_back(ctx_.tensor_type(from.element(), span_of(shape), q));
@@ -166,7 +170,7 @@ Status InferArgs::done(ir::ElementType e, DimSpan shape) {
   return {};
 }
 
-Status InferArgs::done_moved(ir::Type from, const Dims &shape) {
+Status InferArgs::done_moved(ir::Type from, const Dims& shape) {
   if (bad_)
     return failed();
   add_moved(from, shape);
@@ -174,7 +178,8 @@ Status InferArgs::done_moved(ir::Type from, const Dims &shape) {
 }
 
 Status InferArgs::data_dependent(std::string_view what) {
-  return fail(ErrorKind::Unsupported, "aten.infer.data_dependent",
+  return fail(ErrorKind::Unsupported,
+              "aten.infer.data_dependent",
               std::string(what) + " is known only when the program runs",
               std::string(op_.name()),
               "rewrite the model so that the shape does not depend on the values");
