@@ -27,6 +27,7 @@ void decompose_pass(pass::PassContext& ctx) {
     add_index_rules(set);
     add_creation_rules(set);
     add_resample_rules(set);
+    add_custom_rules(set);
     return set;
   }();
   ctx.run(rules);

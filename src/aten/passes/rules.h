@@ -26,5 +26,6 @@ void add_norm_rules(pass::PatternSet& set);
 void add_index_rules(pass::PatternSet& set);
 void add_creation_rules(pass::PatternSet& set);
 void add_resample_rules(pass::PatternSet& set);
+void add_custom_rules(pass::PatternSet &set);
 
 } // namespace chute::aten

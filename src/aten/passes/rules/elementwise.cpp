@@ -76,6 +76,35 @@ V xlogy(Emit& e, V x, V y) {
   return e.where(e.op(op::isnan_default, {y}), y, value);
 }
 
+/// Set for negative numbers and for -0, whose reciprocal is -inf.
+V sign_bit(Emit& e, V x) {
+  V below = e.lt(x, 0.0);
+  if (!ir::is_float(x->type().element()))
+    return below;
+  return e.lor(below, e.land(e.eq(x, 0.0), e.lt(e.reciprocal(x), 0.0)));
+}
+
+/// x * 2^n and floor(x / 2^n): what shifts of two's complement numbers are.
+V shift(Emit& e) {
+  const Values v = promoted(e);
+  V x = v[0];
+  const ElementType t = x->type().element();
+  if (!ir::is_integer(t))
+    return e.reject("a shift of something that is no integer");
+  V n = v.size() > 1 ? v[1] : e.scalar(e.attr("other"), t);
+  V power = e.pow(e.scalar_like(2, n), n);
+  const bool left = e.root().opcode() == op::bitwise_left_shift_Tensor ||
+                    e.root().opcode() == op::bitwise_left_shift_Tensor_Scalar;
+  return left ? e.mul(x, power) : e.div_floor(x, power);
+}
+
+V copysign(Emit& e) {
+  const Values v = promoted(e);
+  V sign = v.size() != 1 ? v[1] : e.scalar(e.attr("other"), v[0]->type().element());
+  V size = e.abs(v[0]);
+  return e.where(sign_bit(e, sign), e.neg(size), size);
+}
+
 V nan_to_num(Emit& e) {
   V x = e.in();
   const ElementType t = x->type().element();
@@ -232,10 +261,29 @@ void add_elementwise_rules(pass::PatternSet& set) {
   set.add("float-power-tensor", {op::float_power_Tensor_Tensor}, rule<[](Emit& e) {
             return e.pow(e.cast(e.in(0), ElementType::F64), e.cast(e.in(1), ElementType::F64));
           }>);
-  set.add("shift-left", {op::lshift___Scalar}, rule<[](Emit& e) -> V {
-            return ir::is_integer(e.type().element()) ? e.mul(e.in(), std::exp2(e.number("other")))
-                                                      : nullptr;
-          }>);
+  set.add("shift",
+          {op::bitwise_left_shift_Tensor, op::bitwise_left_shift_Tensor_Scalar,
+           op::bitwise_right_shift_Tensor, op::bitwise_right_shift_Tensor_Scalar},
+          rule<shift>);
+  set.add("copysign", {op::copysign_Tensor, op::copysign_Scalar}, rule<copysign>);
+  set.add("signbit", {op::signbit_default}, rule<[](Emit &e) {
+    return e.in()->type().element() == ElementType::Bool ? e.full(e.shape(), 0, ElementType::Bool)
+                                                         : sign_bit(e, e.in());
+  }>);
+  set.add("ldexp", {op::ldexp_Tensor}, rule<[](Emit &e) {
+    V n = e.to_float(e.in(1));
+    return e.mul(e.to_float(e.in(0)), e.pow(e.scalar_like(2, n), n));
+  }>);
+  set.add("logaddexp2", {op::logaddexp2}, rule<[](Emit &e) {
+    V a = e.in(0), b = e.in(1), top = e.maximum(a, b);
+    V less = e.mul(e.neg(e.abs(e.sub(a, b))), std::numbers::ln2);
+    V sum = e.add(top, e.div(e.log1p(e.exp(less)), std::numbers::ln2));
+    return e.where(e.land(e.eq(a, b), e.eq(e.abs(top), kInf)), top, sum);
+  }>);
+  set.add("xlog1py", {op::special_xlog1py}, rule<[](Emit &e) {
+    const Values v = promoted(e);
+    return xlogy(e, v[0], e.add(v[1], 1.0));
+  }>);
 }
 
 } // namespace chute::aten
