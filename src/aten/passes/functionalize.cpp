@@ -285,6 +285,8 @@ private:
     Value* value = nullptr;
     if (op.opcode() == op::copy_) {
       value = fit(op.operand(1), type);
+      if (value != op.operand(1))
+        graph_.set_name(value, op.result()->name());
     } else {
       const ir::OpDef* form = functional_form(op);
       if (!form)
@@ -440,7 +442,7 @@ void functionalize_pass(pass::PassContext& ctx) {
   bool any = false;
   std::vector<ir::Region*> nested;
   ir::walk(graph, [&](Op& op) {
-    any |= writes(op) || op.opcode() == ir::core_op::state;
+    any |= writes(op) || renames_in_place(op) || op.opcode() == ir::core_op::state;
     for (ir::Region* r : op.regions())
       nested.push_back(r);
   });

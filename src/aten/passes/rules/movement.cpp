@@ -40,8 +40,12 @@ V slice(Emit& e) {
                                      start.is_none() ? std::nullopt : std::optional(start.as_int()),
                                      end.is_none() ? std::nullopt : std::optional(end.as_int()),
                                      step);
-  if (e.attr("dim").as_int() == SymInt(dim) && start == Attr::of_int(r.start) &&
-      end == Attr::of_int(r.end) &&
+  // Symbolic bounds are what they are: resolving a resolved one may spell it differently.
+  const auto settled = [](Attr given, SymInt resolved) {
+    return given.kind() == ir::AttrKind::Int &&
+           (given.as_int() == resolved || given.as_int().is_symbolic());
+  };
+  if (e.attr("dim").as_int() == SymInt(dim) && settled(start, r.start) && settled(end, r.end) &&
       !(r.start == SymInt(0) && r.end == e.in()->type().dim(dim) && step == 1))
     return nullptr;
   return e.slice(e.in(), dim, r.start, r.end, step);
