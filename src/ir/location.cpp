@@ -55,7 +55,7 @@ Provenance Locations::resolve(LocId loc) const {
       if (std::find(out.nodes.begin(), out.nodes.end(), name) == out.nodes.end())
         out.nodes.push_back(std::move(name));
     }
-    if (!out.module_path.empty() || !out.source_line.empty())
+    if (!out.module_path.empty() || !out.source_line.empty() || !out.module_type.empty())
       continue; // the first origin that knows its place gives the place
     if (r.source) {
       r.source->resolve(r.key, out);

@@ -207,6 +207,14 @@ Result<Op *> create_inferred(Graph &graph, OpCode code, std::span<Value *const> 
     graph.discard(op);
     return tl::unexpected(std::move(s.error()));
   }
+  for (Type t : types)
+    if (t && t.is_tensor())
+      for (SymInt d : t.shape())
+        if (d.is_static() && d.value() < 0) {
+          graph.discard(op);
+          return fail(ErrorKind::Failure, "ir.infer.dim",
+                      "operands and attributes give a negative dimension", std::string(def.name));
+        }
   if (types.size() == op->num_results()) {
     for (u32 i = 0; i < op->num_results(); ++i)
       graph.set_type(op->result(i), types[i]);

@@ -242,7 +242,8 @@ std::string_view TextLexer::expression() {
       ++depth;
     else if (c == ')' && depth > 0)
       --depth;
-    else if (depth == 0 && (c == ',' || c == ':' || c == '>' || c == ')' || c == ']' || c == '}'))
+    else if (depth == 0 && (c == ',' || c == ':' || c == '>' || c == ')' || c == ']' || c == '{' ||
+                            c == '}'))
       break;
   }
   size_t end = at_;

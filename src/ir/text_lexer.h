@@ -67,7 +67,7 @@ public:
   /// A string in double quotes; escapes \" \\ \n \t \xHH.
   Quoted quoted(std::string &out);
 
-  /// A symbolic expression: up to the next ',', ':', '>', newline or closing bracket that is not
+  /// A symbolic expression: up to the next ',', ':', '>', '{', newline or closing bracket that is not
   /// inside parentheses or quotes.
   std::string_view expression();
 
