@@ -57,17 +57,21 @@ inline float f8_to_f32(u8 code, const Float8Format &f) {
   return negative ? -magnitude : magnitude;
 }
 
-/// Values beyond the largest finite one become infinity where the format has it, NaN elsewhere (as
-/// PyTorch converts).
+/// Values beyond the largest finite one, as PyTorch 2.13 converts them: infinity in e5m2, the largest
+/// finite value in e4m3fn (earlier releases gave NaN), NaN in the fnuz formats.
 inline u8 f32_to_f8(float v, const Float8Format &f) {
   const u8 sign = std::signbit(v) ? 0x80 : 0;
   const auto nan = static_cast<u8>(f.fnuz ? 0x80 : sign | 0x7F);
   if (std::isnan(v))
     return nan;
   const int m = f.mantissa_bits;
-  const u8 infinity = static_cast<u8>(sign | (((1 << f.exponent_bits) - 1) << m));
+  u8 overflow = nan;
+  if (f.has_infinity)
+    overflow = static_cast<u8>(sign | (((1 << f.exponent_bits) - 1) << m));
+  else if (!f.fnuz)
+    overflow = static_cast<u8>(sign | 0x7E);
   if (std::isinf(v))
-    return f.has_infinity ? infinity : nan;
+    return overflow;
   int exponent = 0;
   const float magnitude = std::fabs(v);
   std::frexp(magnitude, &exponent); // magnitude = x * 2^exponent, x in [0.5, 1)
@@ -85,10 +89,10 @@ inline u8 f32_to_f8(float v, const Float8Format &f) {
   const int field = subnormal ? 0 : scale + f.bias;
   const int top = (1 << f.exponent_bits) - 1;
   if (field > top || (f.has_infinity && field == top))
-    return f.has_infinity ? infinity : nan;
+    return overflow;
   const int code = (field << m) | (subnormal ? significand : significand - (1 << m));
   if (!f.fnuz && !f.has_infinity && code == 0x7F)
-    return nan;
+    return overflow;
   return static_cast<u8>(sign | code);
 }
 
@@ -96,16 +100,17 @@ inline u8 f32_to_f8(float v, const Float8Format &f) {
 inline float f8e8m0_to_f32(u8 code) {
   return code == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, code - 127);
 }
+/// The sign is dropped. Rounding works on the bits, as in PyTorch: the kept significand is the leading
+/// 1 alone, which is odd, so a tie goes up; below the normal range of f32 it goes to zero (code 0,
+/// which means 2^-127). What rounds beyond 2^127 is NaN.
 inline u8 f32_to_f8e8m0(float v) {
-  if (std::isnan(v) || std::isinf(v))
+  const u32 bits = std::bit_cast<u32>(v);
+  const u32 exponent = bits >> 23 & 0xFF;
+  if (exponent == 0xFF)
     return 255;
-  int exponent = 0;
-  const float x = std::frexp(std::fabs(v), &exponent);
-  if (x == 0.f)
-    return 0;
-  int code = exponent - 1 + 127 + (x > 0.75f || (x == 0.75f && ((exponent - 1 + 127) & 1)) ? 1 : 0);
-  code = code < 0 ? 0 : code;
-  return static_cast<u8>(code > 254 ? 254 : code);
+  const u32 fraction = bits & 0x7FFFFF;
+  const bool up = fraction > 0x400000 || (fraction == 0x400000 && exponent > 0);
+  return static_cast<u8>(exponent + up);
 }
 
 } // namespace chute
