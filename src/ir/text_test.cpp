@@ -63,6 +63,18 @@ TEST_F(TextTest, AttributesOfEveryKind) {
 )");
 }
 
+TEST_F(TextTest, SymbolsNamedAsKeywords) {
+  expect_same(R"(graph @m() -> () {
+  sym inf in [0, inf]
+  sym n in [0, inf]
+  %0 = core.size() {value = sym(-inf + n)} : int
+  %1 = core.size() {value = 2*inf} : int
+  %2 = core.size() {value = sym(inf)} : int
+  return
+}
+)");
+}
+
 TEST_F(TextTest, ListsTakeTheKindOfTheirField) {
   const auto g = read(R"(graph @main(%x: f32[2]) {
     core.unregistered() {target = "t", arg_names = [], args = [1, 2]} : ()

@@ -174,8 +174,9 @@ void ValueWriter::scalar(Attr a) {
     if (a.as_int().is_static())
       return int_value(a.as_int());
     const std::string text = ctx_.sym().print(a.as_int());
-    const auto stop = std::find_if_not(text.begin(), text.end(), is_word_char);
-    if (!is_value_keyword(std::string_view(text.begin(), stop)))
+    const auto start = text.begin() + (text.starts_with('-') ? 1 : 0);
+    const auto stop = std::find_if_not(start, text.end(), is_word_char);
+    if (!is_value_keyword(std::string_view(start, stop)))
       return out_.put(text);
     out_.put("sym(");
     out_.put(text);
