@@ -491,10 +491,12 @@ bool Importer::finish(ir::Op* op, const Target& t) {
     const auto it = aliases_.find(op->operand(operand));
     return it == aliases_.end() ? nullptr : &it->second;
   };
-  if (traits & (ir::trait::kView | ir::trait::kInPlace | ir::trait::kNoOp)) {
+  if (traits & (ir::trait::kView | ir::trait::kInPlace)) {
     if (const u32* found = alias(0)) {
       const u32 input = *found;
-      inputs_[input].written |= (traits & ir::trait::kInPlace) != 0;
+      // detach_ and the like are in place in name only.
+      inputs_[input].written |=
+          (traits & (ir::trait::kInPlace | ir::trait::kNoOp)) == ir::trait::kInPlace;
       for (ir::Value& r : op->results())
         aliases_.emplace(&r, input);
     }
