@@ -3,6 +3,7 @@
 
 #include "aten/ops.h"
 #include "ir/text.h"
+#include "ir/verifier.h"
 #include "pt2/reader.h"
 
 #include <algorithm>
@@ -42,7 +43,9 @@ std::string read_code(const fs::path& path) {
     EXPECT_FALSE(graph.error().object.empty());
     return graph.error().code;
   }
-  EXPECT_FALSE(diagnostics.has_errors());
+  ir::verify(**graph, diagnostics);
+  for (const Diagnostic& d : diagnostics.all())
+    ADD_FAILURE() << path << ": " << to_text(d);
   EXPECT_NE((*graph)->return_op(), nullptr);
   const std::string text = ir::print(**graph);
   ir::Context again_ctx;

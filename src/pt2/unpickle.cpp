@@ -403,9 +403,10 @@ struct Saved {
 class PickledPayloads : public Payloads {
 public:
   Status load(Section section, const Zip& outer, const ZipEntry* entry, u64 max_inflated) {
+    Saved& saved = saved_[static_cast<size_t>(section)];
+    saved.where = section == Section::Weights ? "(no weights member)" : "(no constants member)";
     if (!entry)
       return {};
-    Saved& saved = saved_[static_cast<size_t>(section)];
     saved.where = std::string(entry->name);
     Result<ZipData> data = outer.read(*entry, false);
     if (!data)
