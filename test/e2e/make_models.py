@@ -28,6 +28,15 @@ def tensors(tree):
     return [leaf for leaf in torch.utils._pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
+def run(module, inputs):
+    """What a functional program has to give: buffers and inputs that the module wrote to, then what it returned."""
+    state = [*module.buffers(), *tensors(inputs)]
+    before = [t.clone() for t in state]
+    with torch.no_grad():
+        returned = tensors(module(*inputs))
+    return [t for t, old in zip(state, before) if not torch.equal(t, old)] + returned
+
+
 def record(folder, module, inputs, dynamic=None):
     """Export and run `module`; None, or why PyTorch could not."""
     given = [t.clone() for t in tensors(inputs)]
@@ -35,12 +44,11 @@ def record(folder, module, inputs, dynamic=None):
     try:
         program = torch.export.export(module, inputs, dynamic_shapes=dynamic)
         torch.export.save(program, str(folder / "model.pt2"))  # before a run changes buffers
-        with torch.no_grad():
-            expected = module(*inputs)
+        expected = run(module, inputs)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     np.savez(folder / "inputs.npz", **{f"in{i}": t.numpy() for i, t in enumerate(given)})
-    np.savez(folder / "expected.npz", **{f"out{i}": t.detach().numpy() for i, t in enumerate(tensors(expected))})
+    np.savez(folder / "expected.npz", **{f"out{i}": t.detach().numpy() for i, t in enumerate(expected)})
     return None
 
 
