@@ -25,15 +25,29 @@ const cs::SignatureDef *main_signature(const cs::Model &model) {
   return nullptr;
 }
 
-/// Names by tensor, of one side of a signature.
-boost::unordered_flat_map<u32, std::string> signature_names(
-    const flatbuffers::Vector<flatbuffers::Offset<cs::TensorMap>> *map) {
-  boost::unordered_flat_map<u32, std::string> names;
-  for (u32 i = 0; i < size_of(map); ++i)
-    if (const cs::TensorMap *m = map->Get(i); m->name())
-      names.try_emplace(m->tensor_index(), m->name()->str());
-  return names;
-}
+/// The names that one side of a signature gives to tensors. A tensor that is listed several times has
+/// its names in the order of the ports.
+class PortNames {
+public:
+  explicit PortNames(const flatbuffers::Vector<flatbuffers::Offset<cs::TensorMap>> *map) {
+    for (u32 i = 0; i < size_of(map); ++i)
+      if (const cs::TensorMap *m = map->Get(i); m->name())
+        names_[m->tensor_index()].push_back(m->name()->str());
+  }
+  std::string take(u32 tensor, const flatbuffers::String *fallback) {
+    const auto it = names_.find(tensor);
+    if (it == names_.end())
+      return fallback ? fallback->str() : std::string();
+    std::deque<std::string> &left = it->second;
+    std::string name = left.front();
+    if (left.size() > 1)
+      left.pop_front();
+    return name;
+  }
+
+private:
+  boost::unordered_flat_map<u32, std::deque<std::string>> names_;
+};
 
 void set_interface(const FileView &file, ir::Graph &graph, Model &out) {
   const cs::Model &model = *file.model;
@@ -41,23 +55,20 @@ void set_interface(const FileView &file, ir::Graph &graph, Model &out) {
   const cs::SignatureDef *signature = main_signature(model);
   if (signature && signature->signature_key())
     out.signature_key = signature->signature_key()->str();
-  const auto name_of = [&](u32 t, const boost::unordered_flat_map<u32, std::string> &names) {
-    if (const auto it = names.find(t); it != names.end())
-      return it->second;
-    const auto *name = main.tensors()->Get(t)->name();
-    return name ? name->str() : std::string();
-  };
-  const auto inputs = signature_names(signature ? signature->inputs() : nullptr);
+  const auto tensor_name = [&](u32 t) { return main.tensors()->Get(t)->name(); };
+  PortNames inputs(signature ? signature->inputs() : nullptr);
   for (u32 i = 0; i < size_of(main.inputs()); ++i) {
+    const auto t = static_cast<u32>(main.inputs()->Get(i));
     ir::InputInfo info;
-    info.name = name_of(static_cast<u32>(main.inputs()->Get(i)), inputs);
+    info.name = inputs.take(t, tensor_name(t));
     info.value = graph.body().arg(i);
     graph.inputs().push_back(std::move(info));
   }
-  const auto outputs = signature_names(signature ? signature->outputs() : nullptr);
+  PortNames outputs(signature ? signature->outputs() : nullptr);
   for (u32 i = 0; i < size_of(main.outputs()); ++i) {
+    const auto t = static_cast<u32>(main.outputs()->Get(i));
     ir::OutputInfo info;
-    info.name = name_of(static_cast<u32>(main.outputs()->Get(i)), outputs);
+    info.name = outputs.take(t, tensor_name(t));
     info.operand = static_cast<i32>(i);
     graph.outputs().push_back(std::move(info));
   }

@@ -6,6 +6,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <algorithm>
 #include <limits>
 #include <map>
 #define XXH_INLINE_ALL
@@ -34,6 +35,18 @@ std::string describe(const ir::Graph &graph, const Value *v) {
   if (const Op *p = v->producer())
     text += " " + std::string(p->name());
   return text;
+}
+
+bool is_zero(const Constant &c) {
+  if (!c.has_data || c.num_elements() == 0)
+    return false;
+  const auto all_zero = [](std::span<const std::byte> bytes) {
+    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+  };
+  if (c.is_dense())
+    return all_zero(c.bytes());
+  return std::all_of(c.strides.begin(), c.strides.end(), [](i64 s) { return s == 0; }) &&
+         all_zero({c.data, static_cast<size_t>(ir::element_bytes(c.type.element()))});
 }
 
 /// A failure at an operator, with where it came from.
@@ -252,7 +265,7 @@ private:
     return {};
   }
 
-  /// The tensor of a used value; constants appear where they are first used.
+  /// The tensor of a used value; constants and variables appear where they are first used.
   Result<i32> tensor_of(PlannedSubgraph &g, const Value *v, const Op &user) {
     const Op *p = v->producer();
     if (p && p->opcode() == core_op::constant) {
@@ -270,8 +283,17 @@ private:
       }
       return mine.tensor;
     }
-    const i32 known = tensor_of_[v->id()];
     const Region *home = p ? p->parent() : v->argument_of();
+    if (p && p->opcode() == core_op::state && home == g.region && tensor_of_[v->id()] < 0) {
+      // Zeros are what a variable starts with when it has no buffer.
+      const Constant &initial = *p->attr(1u).as_constant();
+      auto buffer = is_zero(initial) ? Result<u32>(0u) : pool_.own_buffer(initial, v);
+      if (!buffer)
+        return tl::unexpected(buffer.error());
+      if (Status s = define(g, *v, p->loc(), *buffer, true); !s)
+        return tl::unexpected(s.error());
+    }
+    const i32 known = tensor_of_[v->id()];
     if (known < 0 || home != g.region)
       return fail_at(graph_, user.loc(), "circle.write.capture",
                      "uses " + describe(graph_, v) + " from outside of its subgraph",
@@ -368,16 +390,10 @@ private:
     }
     const Op *terminator = nullptr;
     for (const Op &op : *g.region) {
-      if (op.opcode() == core_op::constant)
-        continue;
+      if (op.opcode() == core_op::constant || op.opcode() == core_op::state)
+        continue; // appear where they are first used
       if (op.opcode() == core_op::ret) {
         terminator = &op;
-      } else if (op.opcode() == core_op::state) {
-        auto buffer = pool_.own_buffer(*op.attr(1u).as_constant(), op.result());
-        if (!buffer)
-          return tl::unexpected(buffer.error());
-        if (Status s = define(g, *op.result(), op.loc(), *buffer, true); !s)
-          return s;
       } else if (Status s = plan_op(g, op); !s) {
         return s;
       }
