@@ -81,9 +81,10 @@ double load_element(ElementType t, const std::byte *from) {
     const auto code = load<u8>(from);
     return code & 8 ? -kFp4[code & 7] : kFp4[code & 7];
   }
-  case ElementType::None:
-  case ElementType::String: return 0.0; // no numbers
-  default: return static_cast<double>(load_element_int(t, from));
+  default: // what is neither has no numbers: text, handles, opaque blocks
+    return is_integer(t) || t == ElementType::Bool
+               ? static_cast<double>(load_element_int(t, from))
+               : 0.0;
   }
 }
 
@@ -135,9 +136,9 @@ void store_element(ElementType t, double value, std::byte *to) {
     return store<i8>(to, static_cast<i8>(std::isnan(scaled) ? 0 : std::clamp(scaled, -128.0, 127.0)));
   }
   case ElementType::MXFP4: return store<u8>(to, to_fp4(value));
-  case ElementType::None:
-  case ElementType::String: return;
-  default: return store_element_int(t, truncate(value), to);
+  default:
+    if (is_integer(t))
+      store_element_int(t, truncate(value), to);
   }
 }
 
