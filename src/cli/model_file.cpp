@@ -1,12 +1,11 @@
 #include "cli/model_file.h"
 
+#include "circle/reader.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "pt2/reader.h"
 
 namespace chute::cli {
-
-namespace {
 
 FileFormat tell_format(std::string_view head) {
   if (head.substr(0, 2) == "PK")
@@ -16,6 +15,8 @@ FileFormat tell_format(std::string_view head) {
     return FileFormat::Circle;
   return FileFormat::Text;
 }
+
+namespace {
 
 Status load_text(ir::Context &context, const std::string &path, std::string_view text, Model &model,
                  Diagnostics &diagnostics) {
@@ -52,6 +53,16 @@ Status load_pt2(ir::Context &context, const std::shared_ptr<const MappedFile> &f
   return {};
 }
 
+Status load_circle(ir::Context &context, const std::shared_ptr<const MappedFile> &file,
+                   Model &model) {
+  auto read = circle::read_model(context, file->bytes(), file);
+  if (!read)
+    return tl::unexpected(std::move(read.error()));
+  model.producer = read->description;
+  model.graph = std::move(read->graph);
+  return {};
+}
+
 } // namespace
 
 Result<Model> load_model(ir::Context &context, const std::string &path, u64 threads,
@@ -69,8 +80,7 @@ Result<Model> load_model(ir::Context &context, const std::string &path, u64 thre
     status = load_pt2(context, *file, path, threads, model, diagnostics);
     break;
   case FileFormat::Text: status = load_text(context, path, text, model, diagnostics); break;
-  case FileFormat::Circle:
-    return fail(ErrorKind::Unsupported, "cli.format", "Circle files can not be read", path);
+  case FileFormat::Circle: status = load_circle(context, *file, model); break;
   }
   if (!status)
     return tl::unexpected(std::move(status.error()));

@@ -19,8 +19,11 @@ struct Model {
   std::unique_ptr<ir::Graph> graph;
 };
 
-/// Tells the format by content: a zip archive is a `.pt2`, `CIR0` or `TFL3` at byte 4 a Circle or TFLite
-/// file, anything else the text form. `context` outlives the model. Warnings go to `diagnostics`.
+/// By content: a zip archive is a `.pt2`, `CIR0` or `TFL3` at byte 4 a Circle or TFLite file, anything
+/// else the text form.
+FileFormat tell_format(std::string_view head);
+
+/// `context` outlives the model. Warnings go to `diagnostics`.
 Result<Model> load_model(ir::Context &context, const std::string &path, u64 threads,
                          Diagnostics &diagnostics);
 
