@@ -1,0 +1,91 @@
+#include "convert/convert.h"
+
+#include "cli/pass_options.h"
+#include "cli/progress.h"
+
+#include <cstdio>
+
+namespace chute::cli {
+
+namespace {
+
+bool ends_with(std::string_view s, std::string_view tail) {
+  return s.size() >= tail.size() && s.substr(s.size() - tail.size()) == tail;
+}
+
+class Convert final : public Command {
+public:
+  std::string_view summary() const override {
+    return "Convert a torch.export archive (.pt2) to Circle (.circle)";
+  }
+  std::string_view examples() const override {
+    return "  chute convert model.pt2 -o model.circle\n"
+           "  chute convert model.pt2 -o model.circle --verify-each --stats\n"
+           "  chute convert model.pt2 -o model.circle --print-after legalize-circle";
+  }
+  void declare(Args &args) override {
+    args.positional("input", input_, "The .pt2 archive");
+    args.option("-o,--output", output_, "The .circle file to write", true);
+    args.option("--model", model_, "Which of an archive's models to convert");
+    options_.declare(args);
+  }
+
+  int run(Session &session) override {
+    if (!ends_with(output_, ".circle")) {
+      Diagnostic d;
+      d.kind = ErrorKind::Usage;
+      d.code = "cli.output.format";
+      d.message = "the output's extension names the format, and only .circle is known";
+      d.object = output_;
+      d.hint = "name the output model.circle";
+      return session.fail(std::move(d));
+    }
+    convert::ConvertOptions options;
+    options.threads = static_cast<unsigned>(session.threads);
+    options.model = model_;
+    if (!options_.fill(options.pipeline, session.diagnostics))
+      return session.finish();
+    convert::ConvertReport report;
+    bool ok = false;
+    {
+      Progress progress(session.quiet);
+      options.on_phase = [&](std::string_view name) { progress.phase(name); };
+      ok = convert::convert_pt2_to_circle(input_, output_, options, session.diagnostics, report);
+    }
+    if (options_.wants_stats())
+      std::fputs((session.json ? PassOptions::stats_json(report.passes)
+                               : PassOptions::stats_text(report.passes))
+                     .c_str(),
+                 stderr);
+    if (ok && !session.quiet)
+      print(session, report);
+    return session.finish();
+  }
+
+private:
+  void print(const Session &session, const convert::ConvertReport &r) const {
+    const double total = r.read_seconds + r.pass_seconds + r.write_seconds;
+    if (session.json)
+      std::printf("{\"output\":%s,\"nodes\":%llu,\"operators\":%llu,\"bytes\":%llu,"
+                  "\"seconds\":%.6f}\n",
+                  json_quote(output_).c_str(), static_cast<unsigned long long>(r.nodes_read),
+                  static_cast<unsigned long long>(r.ops_written),
+                  static_cast<unsigned long long>(r.bytes_written), total);
+    else
+      std::printf("%s: %llu nodes to %llu operators, %llu bytes, %.3f s\n", output_.c_str(),
+                  static_cast<unsigned long long>(r.nodes_read),
+                  static_cast<unsigned long long>(r.ops_written),
+                  static_cast<unsigned long long>(r.bytes_written), total);
+  }
+
+  std::string input_;
+  std::string output_;
+  std::string model_;
+  PassOptions options_;
+};
+
+} // namespace
+
+std::unique_ptr<Command> make_convert() { return std::make_unique<Convert>(); }
+
+} // namespace chute::cli

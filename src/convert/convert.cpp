@@ -1,0 +1,73 @@
+#include "convert/convert.h"
+
+#include "circle/writer.h"
+#include "convert/pipelines.h"
+#include "ir/verifier.h"
+#include "pt2/reader.h"
+#include "support/trace.h"
+
+namespace chute::convert {
+
+namespace {
+
+double seconds_since(i64 start_us) { return static_cast<double>(Trace::now_us() - start_us) * 1e-6; }
+
+} // namespace
+
+bool convert_pt2_to_circle(const std::string &from, const std::string &to,
+                           const ConvertOptions &options, Diagnostics &diagnostics,
+                           ConvertReport &report) {
+  const auto phase = [&](std::string_view name) {
+    if (options.on_phase)
+      options.on_phase(name);
+  };
+
+  phase("read");
+  i64 start = Trace::now_us();
+  ir::Context ctx;
+  pt2::ReadOptions read;
+  read.threads = options.threads;
+  read.model = options.model;
+  pt2::Summary summary;
+  auto graph = pt2::read(ctx, from, diagnostics, read, &summary);
+  if (!graph) {
+    diagnostics.add(std::move(graph.error()));
+    return false;
+  }
+  report.torch_version = summary.torch_version;
+  report.nodes_read = summary.nodes;
+  report.read_seconds = seconds_since(start);
+
+  start = Trace::now_us();
+  std::vector<std::string> passes = core_aten_pipeline();
+  const std::vector<std::string> &circle = circle_pipeline();
+  passes.insert(passes.end(), circle.begin(), circle.end());
+  phase(passes.front());
+  pass::PipelineOptions pipeline = options.pipeline;
+  pipeline.after_pass = [&](const pass::PassRecord &record, const ir::Graph &g) {
+    if (options.pipeline.after_pass)
+      options.pipeline.after_pass(record, g);
+    phase(record.name);
+  };
+  if (!pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes))
+    return false;
+  const size_t errors = diagnostics.error_count();
+  ir::verify(**graph, diagnostics);
+  if (diagnostics.error_count() != errors)
+    return false;
+  report.pass_seconds = seconds_since(start);
+
+  phase("write");
+  start = Trace::now_us();
+  circle::WriteStats stats;
+  if (Status s = circle::write(**graph, to, {}, &stats); !s) {
+    diagnostics.add(std::move(s.error()));
+    return false;
+  }
+  report.ops_written = stats.operators;
+  report.bytes_written = stats.bytes;
+  report.write_seconds = seconds_since(start);
+  return true;
+}
+
+} // namespace chute::convert
