@@ -7,8 +7,8 @@
 
 namespace chute::pt2 {
 
-Result<Document> read_document(const Zip& zip, const ZipEntry& entry) {
-  Result<ZipData> data = zip.read(entry, true);
+Result<Document> read_document(const Zip& zip, const ZipEntry& entry, bool check_crc) {
+  Result<ZipData> data = zip.read(entry, check_crc);
   if (!data)
     return tl::unexpected(data.error());
   Document doc;
@@ -46,7 +46,7 @@ public:
     const ZipEntry* entry = zip_.find(member);
     if (!entry)
       return {}; // old writers leave an empty table out
-    Result<Document> doc = read_document(zip_, *entry);
+    Result<Document> doc = read_document(zip_, *entry, options_.check_json);
     if (!doc)
       return tl::unexpected(doc.error());
     table.doc = std::move(*doc);

@@ -9,8 +9,8 @@
 
 namespace chute::pt2 {
 
-/// Reads a JSON member; its text gets the padding that the parser wants. The CRC is checked.
-Result<Document> read_document(const Zip& zip, const ZipEntry& entry);
+/// Reads a JSON member; its text gets the padding that the parser wants.
+Result<Document> read_document(const Zip& zip, const ZipEntry& entry, bool check_crc);
 
 /// Payloads of archives from torch 2.9 on: one raw member per storage, and a JSON table that says
 /// which tensor lies where.

@@ -168,7 +168,7 @@ Result<std::unique_ptr<ir::Graph>> read_bytes(ir::Context& ctx,
   const Result<Parts> parts = find_parts(*zip, name, options);
   if (!parts)
     return tl::unexpected(parts.error());
-  const Result<Document> doc = read_document(*zip, *parts->program);
+  const Result<Document> doc = read_document(*zip, *parts->program, options.check_json);
   if (!doc)
     return tl::unexpected(doc.error());
   const Result<std::unique_ptr<Payloads>> payloads = find_payloads(*zip, *parts, options);

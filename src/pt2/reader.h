@@ -18,7 +18,9 @@ struct ReadOptions {
   std::string model;
   /// Nodes are decoded in pieces of about this many bytes of JSON.
   size_t piece_bytes = size_t{1} << 20;
-  /// Compare the CRC-32 of weights too (that of the JSON always is). Reads every byte.
+  /// Compare the CRC-32 of the JSON members. Off only where damaged JSON is what is tested.
+  bool check_json = true;
+  /// Compare the CRC-32 of weights too. Reads every byte.
   bool check_weights = false;
   /// Deflated members that inflate to more are refused.
   u64 max_inflated = u64{1} << 34;

@@ -20,7 +20,7 @@ struct Made {
   u16 flags = 0;
   int method = -1;
   i64 size = -1, compressed = -1, offset = -1; ///< lies in the directory
-  std::string local_name = {};                      ///< a different name in the local header
+  std::string local_name = {};                 ///< a different name in the local header
   u32 crc_error = 0;
   bool zip64 = false;
   std::string local_extra = {};

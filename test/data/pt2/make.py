@@ -146,6 +146,31 @@ def other_layouts(exported, out):
                 z.writestr(f"linear/{name}", data)
 
 
+def seeds(out):
+    """What the fuzzer of the reader starts from, beside this folder: a byte of options, then an archive (or,
+    with bit 3, the program alone), without what the reader never looks at."""
+    folder = out.parent.parent / "fuzz" / "reader_fuzz"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("linear", "views", "layout_a", "layout_b", "deflated"):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(out / f"{name}.pt2") as old, zipfile.ZipFile(buffer, "w") as new:
+            for info in old.infolist():
+                if "sample_inputs" in info.filename:
+                    continue
+                data = old.read(info)
+                if info.filename.endswith(("model.json", "program.json")):
+                    data = shortened(data)
+                new.writestr(info.filename, data, info.compress_type)
+        (folder / f"{name}.pt2").write_bytes(b"\0" + buffer.getvalue())
+    for name in ("dynamic", "mutation_functional", "control", "lists"):
+        program = shortened(members(out / f"{name}.pt2")["models/model.json"])
+        (folder / f"{name}.json").write_bytes(b"\x08" + program)
+
+
+def shortened(program):
+    return re.sub(rb'"metadata": \{("[^"\\]*": "(\\.|[^"\\])*"(, )?)*\}', b'"metadata": {}', program)
+
+
 def main(out):
     torch.manual_seed(0)
     x = torch.ones
@@ -168,6 +193,7 @@ def main(out):
         if name in ("mutation", "control"):
             core = exported.run_decompositions({})
             torch.export.save(strip(core), str(out / f"{name}_functional.pt2"))
+    seeds(out)
 
 
 if __name__ == "__main__":
