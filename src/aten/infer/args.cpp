@@ -38,7 +38,8 @@ SymInt InferArgs::integer(std::string_view name, SymInt absent) const {
 
 i64 InferArgs::literal(std::string_view name, i64 absent) {
   const SymInt v = integer(name, absent);
-  if (!check(v.is_static(), kAttrError, std::string(name) + " must be a known number"))
+  if (!check(
+          v.is_static(), kAttrError, [&] { return std::string(name) + " must be a known number"; }))
     return absent;
   return v.value();
 }
@@ -66,10 +67,10 @@ Dims InferArgs::ints_n(std::string_view name, size_t n, SymInt absent) {
     return Dims(n, absent);
   if (given.size() == 1)
     return Dims(n, given[0]);
-  check(given.size() == n,
-        kAttrError,
-        std::string(name) + " must have " + std::to_string(n) + " numbers, has " +
-            std::to_string(given.size()));
+  check(given.size() == n, kAttrError, [&] {
+    return std::string(name) + " must have " + std::to_string(n) + " numbers, has " +
+           std::to_string(given.size());
+  });
   Dims out(given.begin(), given.end());
   out.resize(n, absent);
   return out;
@@ -82,10 +83,10 @@ ir::ElementType InferArgs::dtype(ir::ElementType absent, std::string_view name) 
 
 size_t InferArgs::wrap(SymInt dim, int rank) {
   const auto d = normalize_dim(dim, rank);
-  if (!check(d.has_value(),
-             kDimError,
-             "dimension " + sym().print(dim) + " is outside a tensor of rank " +
-                 std::to_string(rank)))
+  if (!check(d.has_value(), kDimError, [&] {
+        return "dimension " + sym().print(dim) + " is outside a tensor of rank " +
+               std::to_string(rank);
+      }))
     return 0;
   return static_cast<size_t>(*d);
 }
@@ -136,23 +137,34 @@ std::string InferArgs::print(DimSpan shape) const {
   return s + "]";
 }
 
-bool InferArgs::check(bool ok, std::string_view code, std::string_view message) {
-  if (!ok && !bad_) {
-    bad_ = true;
-    code_ = code;
-    message_ = message;
-  }
-  return ok;
+void InferArgs::report(std::string_view code, std::string_view message) {
+  if (bad_)
+    return;
+  bad_ = true;
+  code_ = code;
+  message_ = message;
 }
 
 Status InferArgs::failed() {
   return fail(ErrorKind::Failure, code_, message_, std::string(op_.name()));
 }
 
+void InferArgs::check_sizes(DimSpan shape) {
+  for (SymInt d : shape)
+    if (d.is_static() && d.value() < 0)
+      check(false, kShapeError, "a size is negative: " + print(shape));
+}
+
+void InferArgs::add(ir::ElementType e, DimSpan shape) {
+  check_sizes(shape);
+  out_.push_back(ctx_.tensor_type(e, shape));
+}
+
 void InferArgs::add_moved(ir::Type from, const Dims& shape) {
   const ir::Quantization* q = from.quant();
   if (q && q->kind != ir::QuantKind::PerTensor)
     q = nullptr; // an axis does not survive a change of shape; the passes that move it know how
+  check_sizes(span_of(shape));
   out_.push_back(ctx_.tensor_type(from.element(), span_of(shape), q));
 }
 
@@ -164,17 +176,15 @@ Status InferArgs::done(ir::Type t) {
 }
 
 Status InferArgs::done(ir::ElementType e, DimSpan shape) {
-  if (bad_)
-    return failed();
-  add(e, shape);
-  return {};
+  if (!bad_)
+    add(e, shape);
+  return done();
 }
 
 Status InferArgs::done_moved(ir::Type from, const Dims& shape) {
-  if (bad_)
-    return failed();
-  add_moved(from, shape);
-  return {};
+  if (!bad_)
+    add_moved(from, shape);
+  return done();
 }
 
 Status InferArgs::data_dependent(std::string_view what) {

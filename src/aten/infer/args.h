@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace chute::aten {
 
@@ -61,13 +62,22 @@ public:
   std::string print(DimSpan shape) const;
 
   // --- outcome ---------------------------------------------------------------------------------
-  /// False, with an error, unless `ok`.
-  bool check(bool ok, std::string_view code, std::string_view message);
+  /// `ok`; when false, the error. `message` is text, or a function that makes it only when needed.
+  template <class Message>
+  bool check(bool ok, std::string_view code, Message&& message) {
+    if (!ok) {
+      if constexpr (std::is_invocable_v<Message>)
+        report(code, message());
+      else
+        report(code, message);
+    }
+    return ok;
+  }
   bool bad() const { return bad_; }
   Status failed();
   /// Appends a result.
   void add(ir::Type t) { out_.push_back(t); }
-  void add(ir::ElementType e, DimSpan shape) { out_.push_back(ctx_.tensor_type(e, shape)); }
+  void add(ir::ElementType e, DimSpan shape);
   void add(ir::ElementType e, const Dims& shape) { add(e, span_of(shape)); }
   /// A tensor of the same elements in another shape; quantization stays when it is per tensor.
   void add_moved(ir::Type from, const Dims& shape);
@@ -80,6 +90,9 @@ public:
   Status data_dependent(std::string_view what);
 
 private:
+  void report(std::string_view code, std::string_view message);
+  void check_sizes(DimSpan shape);
+
   const ir::Op& op_;
   ir::Context& ctx_;
   std::vector<ir::Type>& out_;

@@ -13,16 +13,16 @@ using ir::Type;
 namespace {
 
 bool need_rank(InferArgs& a, u32 spec, int rank) {
-  return a.check(a.tensor(spec).rank() == rank,
-                 kShapeError,
-                 "operand '" + std::string(a.op().def().operands[spec].name) + "' must have " +
-                     std::to_string(rank) + " dimensions");
+  return a.check(a.tensor(spec).rank() == rank, kShapeError, [&] {
+    return "operand '" + std::string(a.op().def().operands[spec].name) + "' must have " +
+           std::to_string(rank) + " dimensions";
+  });
 }
 
 void same_size(InferArgs& a, SymInt x, SymInt y) {
-  a.check(x == y,
-          kShapeError,
-          "sizes " + a.sym().print(x) + " and " + a.sym().print(y) + " must be equal");
+  a.check(x == y, kShapeError, [&] {
+    return "sizes " + a.sym().print(x) + " and " + a.sym().print(y) + " must be equal";
+  });
 }
 
 void same_element(InferArgs& a, u32 x, u32 y) {

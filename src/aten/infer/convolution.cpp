@@ -20,17 +20,18 @@ struct ConvSettings {
 
 bool positive(InferArgs& a, const Dims& values, std::string_view what) {
   for (SymInt v : values)
-    if (!a.check(
-            v.is_symbolic() || v.value() > 0, kAttrError, std::string(what) + " must be positive"))
+    if (!a.check(v.is_symbolic() || v.value() > 0, kAttrError, [&] {
+          return std::string(what) + " must be positive";
+        }))
       return false;
   return true;
 }
 
 void same_size(InferArgs& a, SymInt x, SymInt y, std::string_view what) {
-  a.check(x == y,
-          kShapeError,
-          std::string(what) + ": " + a.sym().print(x) + " and " + a.sym().print(y) +
-              " must be equal");
+  a.check(x == y, kShapeError, [&] {
+    return std::string(what) + ": " + a.sym().print(x) + " and " + a.sym().print(y) +
+           " must be equal";
+  });
 }
 
 Status convolve(InferArgs& a, const ConvSettings& c) {
@@ -39,7 +40,10 @@ Status convolve(InferArgs& a, const ConvSettings& c) {
   const bool batched = x.rank() == w.rank();
   if (!a.check(batched || x.rank() + 1 == w.rank(),
                kShapeError,
-               "input " + a.print(x.shape()) + " does not fit weight " + a.print(w.shape())) ||
+               [&] {
+                 return "input " + a.print(x.shape()) + " does not fit weight " +
+                        a.print(w.shape());
+               }) ||
       !positive(a, c.stride, "stride") || !positive(a, c.dilation, "dilation"))
     return a.failed();
   a.check(x.element() == w.element(), kDtypeError, "input and weight differ in element type");
@@ -136,10 +140,10 @@ size_t pooled_dims(InferArgs& a) {
 
 bool pool_rank(InferArgs& a, size_t n) {
   const auto rank = static_cast<size_t>(a.tensor(0).rank());
-  return a.check(rank == n + 1 || rank == n + 2,
-                 kShapeError,
-                 "input must have " + std::to_string(n + 1) + " or " + std::to_string(n + 2) +
-                     " dimensions");
+  return a.check(rank == n + 1 || rank == n + 2, kShapeError, [&] {
+    return "input must have " + std::to_string(n + 1) + " or " + std::to_string(n + 2) +
+           " dimensions";
+  });
 }
 
 bool pooled_shape(InferArgs& a, Dims& shape) {

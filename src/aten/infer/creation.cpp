@@ -14,11 +14,7 @@ using ir::Type;
 
 namespace {
 
-Status sized(InferArgs& a, ElementType absent, std::string_view size = "size") {
-  for (SymInt d : a.ints(size))
-    a.check(d.is_symbolic() || d.value() >= 0, kShapeError, "a size is negative");
-  return a.done(a.dtype(absent), a.ints(size));
-}
+Status sized(InferArgs& a, ElementType absent) { return a.done(a.dtype(absent), a.ints("size")); }
 
 /// Length of an arange with literal bounds; nullopt when no tensor can hold it.
 std::optional<i64> arange_length(double start, double end, double step) {

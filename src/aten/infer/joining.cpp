@@ -51,10 +51,10 @@ Status join(InferArgs& a, ElementType e, const ShapeList& shapes, SymInt dim) {
     bool fits = s.size() == out.size();
     for (size_t i = 0; fits && i < s.size(); ++i)
       fits = i == d || s[i] == out[i];
-    if (!a.check(fits,
-                 kShapeError,
-                 "shapes " + a.print(span_of(*first)) + " and " + a.print(span_of(s)) +
-                     " differ outside dimension " + std::to_string(d)))
+    if (!a.check(fits, kShapeError, [&] {
+          return "shapes " + a.print(span_of(*first)) + " and " + a.print(span_of(s)) +
+                 " differ outside dimension " + std::to_string(d);
+        }))
       return a.failed();
     out[d] = a.sym().add(out[d], s[d]);
   }

@@ -25,10 +25,10 @@ bool layer_statistics(InferArgs& a, Dims& shape) {
                "normalized_shape has more dimensions than the input"))
     return false;
   for (size_t i = shape.size() - normalized.size(), k = 0; i < shape.size(); ++i, ++k) {
-    a.check(shape[i] == normalized[k],
-            kShapeError,
-            "normalized_shape " + a.print(normalized) + " does not end the shape " +
-                a.print(a.tensor(0).shape()));
+    a.check(shape[i] == normalized[k], kShapeError, [&] {
+      return "normalized_shape " + a.print(normalized) + " does not end the shape " +
+             a.print(a.tensor(0).shape());
+    });
     shape[i] = 1;
   }
   return !a.bad();

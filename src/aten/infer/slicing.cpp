@@ -40,9 +40,9 @@ Status split_every(InferArgs& a, size_t dim, SymInt length) {
     return a.done();
   }
   const auto pieces = a.sym().exact_div(size, length);
-  if (!a.check(pieces && pieces->is_static() && pieces->value() < kMaxPieces,
-               kShapeError,
-               "a dimension of size " + a.sym().print(size) + " gives an unknown number of pieces"))
+  if (!a.check(pieces && pieces->is_static() && pieces->value() < kMaxPieces, kShapeError, [&] {
+        return "a dimension of size " + a.sym().print(size) + " gives an unknown number of pieces";
+      }))
     return a.failed();
   for (i64 i = 0; i < pieces->value(); ++i)
     add_piece(a, dim, length);
@@ -59,9 +59,9 @@ Status sections(InferArgs& a, size_t dim, i64 count) {
     return a.done();
   }
   // The first size % count pieces take one element more.
-  if (!a.check(size.is_static(),
-               kShapeError,
-               "a dimension of size " + a.sym().print(size) + " does not split evenly"))
+  if (!a.check(size.is_static(), kShapeError, [&] {
+        return "a dimension of size " + a.sym().print(size) + " does not split evenly";
+      }))
     return a.failed();
   for (i64 i = 0; i < count; ++i)
     add_piece(a, dim, size.value() / count + (i < size.value() % count ? 1 : 0));
@@ -118,7 +118,7 @@ Status select(InferArgs& a) {
   if (!a.check(size.is_symbolic() || index.is_symbolic() ||
                    (index.value() >= -size.value() && index.value() < size.value()),
                kAttrError,
-               "index " + a.sym().print(index) + " is outside"))
+               [&] { return "index " + a.sym().print(index) + " is outside"; }))
     return a.failed();
   Dims shape = dims_of(a.tensor(0));
   shape.erase(shape.begin() + static_cast<i64>(d));
@@ -140,9 +140,9 @@ Status split_sizes(InferArgs& a) {
   for (SymInt s : sizes)
     total = a.sym().add(total, s);
   const SymInt size = a.tensor(0).dim(static_cast<int>(d));
-  if (!a.check(total == size || total.is_symbolic() || size.is_symbolic(),
-               kShapeError,
-               "the sizes do not add up to " + a.sym().print(size)))
+  if (!a.check(total == size || total.is_symbolic() || size.is_symbolic(), kShapeError, [&] {
+        return "the sizes do not add up to " + a.sym().print(size);
+      }))
     return a.failed();
   for (SymInt s : sizes)
     add_piece(a, d, s);
@@ -171,10 +171,9 @@ Status unbind(InferArgs& a) {
   if (a.bad())
     return a.failed();
   const SymInt size = a.tensor(0).dim(static_cast<int>(d));
-  if (!a.check(size.is_static() && size.value() < kMaxPieces,
-               kShapeError,
-               "a dimension of size " + a.sym().print(size) +
-                   " gives an unknown number of tensors"))
+  if (!a.check(size.is_static() && size.value() < kMaxPieces, kShapeError, [&] {
+        return "a dimension of size " + a.sym().print(size) + " gives an unknown number of tensors";
+      }))
     return a.failed();
   Dims shape = dims_of(a.tensor(0));
   shape.erase(shape.begin() + static_cast<i64>(d));

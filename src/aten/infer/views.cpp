@@ -13,9 +13,9 @@ namespace {
 Status view_as(InferArgs& a, DimSpan sizes) {
   const Type x = a.tensor(0);
   const auto shape = resolve_view(a.ctx(), x.shape(), sizes);
-  if (!a.check(shape.has_value(),
-               kShapeError,
-               "shape " + a.print(x.shape()) + " can not be viewed as " + a.print(sizes)))
+  if (!a.check(shape.has_value(), kShapeError, [&] {
+        return "shape " + a.print(x.shape()) + " can not be viewed as " + a.print(sizes);
+      }))
     return a.failed();
   return a.done_moved(x, *shape);
 }
@@ -30,9 +30,9 @@ Status expand_to(InferArgs& a, DimSpan sizes) {
     const SymInt d = i < skip ? SymInt(1) : x.shape()[i - skip];
     if (shape[i] == SymInt(-1) && a.check(i >= skip, kShapeError, "a new dimension has no size"))
       shape[i] = d;
-    a.check(d == SymInt(1) || d == shape[i],
-            kShapeError,
-            "shape " + a.print(x.shape()) + " does not expand to " + a.print(sizes));
+    a.check(d == SymInt(1) || d == shape[i], kShapeError, [&] {
+      return "shape " + a.print(x.shape()) + " does not expand to " + a.print(sizes);
+    });
   }
   return a.done_moved(x, shape);
 }
@@ -77,10 +77,10 @@ Status unflatten(InferArgs& a) {
   if (!a.check(x.rank() > 0, kDimError, "needs a dimension") || a.bad())
     return a.failed();
   const auto part = resolve_view(a.ctx(), x.shape().subspan(d, 1), a.ints("sizes"));
-  if (!a.check(part.has_value(),
-               kShapeError,
-               "dimension " + a.sym().print(x.shape()[d]) + " can not become " +
-                   a.print(a.ints("sizes"))))
+  if (!a.check(part.has_value(), kShapeError, [&] {
+        return "dimension " + a.sym().print(x.shape()[d]) + " can not become " +
+               a.print(a.ints("sizes"));
+      }))
     return a.failed();
   Dims shape(x.shape().begin(), x.shape().begin() + static_cast<i64>(d));
   shape.insert(shape.end(), part->begin(), part->end());
