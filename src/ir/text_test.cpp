@@ -104,6 +104,42 @@ TEST_F(TextTest, Constants) {
 )");
 }
 
+TEST_F(TextTest, GeneratedConstants) {
+  const auto g = read(R"(graph @m() {
+    %0 = core.constant iota : f16[4]
+    %1 = core.constant rand(7, -1.0, 1.0) : f64[2]
+    %2 = core.constant rand(7, 0, 3) : i8[16]
+    %3 = core.constant hex<"0102030400"> : u8[5]
+    %4 = core.constant dense<[1, 2, 3, 4]> : i32[2,2]
+    %5 = core.constant splat<0x1.8p3> : f64[2] // 12
+    %6 = core.constant rand(1, 0, 1) : bool[4]
+  })");
+  EXPECT_EQ(print(*g), R"(graph @m() -> () {
+  %0 = core.constant dense<[0.0, 1.0, 2.0, 3.0]> : f16[4]
+  %1 = core.constant dense<[-0.22034050321745702, -0.9664234109436878]> : f64[2]
+  %2 = core.constant dense<[3, 0, 2, 3, 2, 1, 2, 2, 1, 1, 3, 0, 2, 0, 2, 0]> : i8[16]
+  %3 = core.constant dense<[1, 2, 3, 4, 0]> : u8[5]
+  %4 = core.constant dense<[[1, 2], [3, 4]]> : i32[2,2]
+  %5 = core.constant splat<12.0> : f64[2]
+  %6 = core.constant dense<[true, true, false, true]> : bool[4]
+}
+)");
+  EXPECT_NE(print(*g, {.dense_elements = 4}).find("hex<\"0102030400\"> : u8[5]"),
+            std::string::npos);
+}
+
+TEST_F(TextTest, ElidedConstantsReadAsConstantsWithoutData) {
+  const auto g = read("graph @m() { %0 = core.constant iota : i32[100] "
+                      "%1 = core.constant dense<[1]> : i32[1] }");
+  const std::string text = print(*g, {.elide_bytes = 4});
+  EXPECT_NE(text.find("elided<\""), std::string::npos);
+  EXPECT_NE(text.find(", 400> : i32[100]"), std::string::npos);
+  EXPECT_NE(text.find("dense<[1]>"), std::string::npos);
+  const auto again = read(text);
+  EXPECT_FALSE(again->constants()[0].has_data);
+  EXPECT_NE(print(*again).find("core.constant nodata : i32[100]"), std::string::npos);
+}
+
 TEST_F(TextTest, Regions) {
   expect_same(R"(graph @main(%p: bool[], %x: f32[2]) -> ("y": f32[2]) {
   %0 = core.unregistered(%p, %x) {target = "cond", arg_names = [], args = [region(0), region(1)]} do (%a: f32[2]) {
