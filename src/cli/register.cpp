@@ -3,6 +3,7 @@
 #include "circle/ops.h"
 #include "circle/passes.h"
 #include "cli/command.h"
+#include "eval/passes.h"
 #include "pass/pass.h"
 
 namespace chute::cli {
@@ -13,6 +14,7 @@ void register_everything() {
   pass::register_core_passes();
   aten::register_aten_passes();
   circle::register_circle_passes();
+  eval::register_passes();
 }
 
 } // namespace chute::cli

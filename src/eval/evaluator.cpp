@@ -89,6 +89,16 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op,
     return at(graph, op, ErrorKind::Unsupported, "eval.no_kernel",
               "the evaluator has no kernel for " + std::string(op.name()),
               "run `normalize, functionalize, decompose` first, or compare without this part");
+  // Kernels see stored numbers; only moving those means the same as moving what they stand for.
+  const auto quantized = [](const ir::Value *v) { return v && v->type().is_tensor() && v->type().quant(); };
+  bool any_quantized = false;
+  for (const ir::Value &v : op.results())
+    any_quantized = any_quantized || quantized(&v);
+  for (const ir::Use &u : op.operand_uses())
+    any_quantized = any_quantized || quantized(u.value());
+  if (any_quantized && !op.has(ir::trait::kMovement))
+    return at(graph, op, ErrorKind::Unsupported, "eval.quantized",
+              "arithmetic on quantized tensors is not evaluated");
   ir::SymInt unknown;
   if (!attrs_known(op, symbols, unknown))
     return at(graph, op, ErrorKind::Failure, "eval.symbol",

@@ -33,7 +33,7 @@ bool can_evaluate(const ir::Op &op);
 ///
 /// Symbolic dims are bound from the inputs' shapes, which must agree with each other and with the
 /// symbols' ranges. Values are freed after their last use. Errors: eval.inputs, eval.shape,
-/// eval.no_kernel (names the operator), eval.kernel, eval.no_data (weights that the file does not
+/// eval.no_kernel (names the operator), eval.quantized, eval.kernel, eval.no_data (weights that the file does not
 /// hold), eval.symbol, eval.result_type, eval.memory.
 Result<std::vector<Tensor>> evaluate(const ir::Graph &graph, std::span<const Tensor> inputs,
                                      const EvalOptions &options = {});

@@ -1,6 +1,7 @@
 #include "eval/kernel.h"
 
 #include "aten/ops.h"
+#include "circle/ops.h"
 #include "eval/kernels/families.h"
 #include "support/check.h"
 
@@ -90,6 +91,7 @@ KernelTable &KernelTable::global() {
 
 KernelTable::KernelTable() {
   aten::register_dialect();
+  circle::register_dialect();
   for (const std::span<const KernelEntry> family : all_families())
     add(family);
 }

@@ -48,6 +48,7 @@ inline constexpr Set kRegions = 1u << 15;     ///< holds regions (cond, while, m
 inline constexpr Set kIntToFloat = 1u << 16;  ///< promotion: integer operands give the default float type
 inline constexpr Set kPromotes = 1u << 17;    ///< operands take part in torch type promotion
 inline constexpr Set kUnregistered = 1u << 18;
+inline constexpr Set kQuantization = 1u << 19; ///< quantize, dequantize, fake-quantize: says how a value is stored, so never folded away
 } // namespace trait
 
 enum class OperandArity : u8 { One, Optional, Variadic, VariadicOptional };

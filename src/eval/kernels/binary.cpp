@@ -3,6 +3,7 @@
 
 #include "eval/kernels/elementwise.h"
 #include "eval/kernels/families.h"
+#include "eval/kernels/shared.h"
 
 #include <atomic>
 #include <cmath>
@@ -325,7 +326,50 @@ Status k_prelu(KernelContext &ctx) {
   return run_binary(ctx, Binary::Prelu, x, weight);
 }
 
+/// Circle: an activation may be fused behind the arithmetic.
+template <Binary op> Status fused(KernelContext &ctx) {
+  if (Status s = run_binary(ctx, op, ctx.in(0), ctx.in(1)); !s)
+    return s;
+  return activate(ctx);
+}
+/// Integers divide toward zero.
+Status k_circle_div(KernelContext &ctx) {
+  const bool real = ir::is_float(ctx.type().element);
+  if (Status s = run_binary(ctx, real ? Binary::Div : Binary::DivTrunc, ctx.in(0), ctx.in(1)); !s)
+    return s;
+  return activate(ctx);
+}
+Status k_circle_squared_difference(KernelContext &ctx) {
+  if (Status s = run_binary(ctx, Binary::Sub, ctx.in(0), ctx.in(1)); !s)
+    return s;
+  const Tensor d = ctx.out();
+  ctx.set(0, Tensor());
+  return run_binary(ctx, Binary::Mul, d, d);
+}
+
 constexpr KernelEntry kEntries[] = {
+    {"circle.add", fused<Binary::Add>},
+    {"circle.sub", fused<Binary::Sub>},
+    {"circle.mul", fused<Binary::Mul>},
+    {"circle.div", k_circle_div},
+    {"circle.pow", tensors<Binary::Pow>},
+    {"circle.maximum", tensors<Binary::Maximum>},
+    {"circle.minimum", tensors<Binary::Minimum>},
+    {"circle.floor_div", tensors<Binary::DivFloor>},
+    {"circle.floor_mod", tensors<Binary::Remainder>},
+    {"circle.squared_difference", k_circle_squared_difference},
+    {"circle.atan2", tensors<Binary::Atan2>},
+    {"circle.bitwise_xor", tensors<Binary::BitXor>},
+    {"circle.right_shift", tensors<Binary::Shr>},
+    {"circle.equal", tensors<Binary::Eq>},
+    {"circle.not_equal", tensors<Binary::Ne>},
+    {"circle.less", tensors<Binary::Lt>},
+    {"circle.less_equal", tensors<Binary::Le>},
+    {"circle.greater", tensors<Binary::Gt>},
+    {"circle.greater_equal", tensors<Binary::Ge>},
+    {"circle.logical_and", tensors<Binary::And>},
+    {"circle.logical_or", tensors<Binary::Or>},
+    {"circle.prelu", tensors<Binary::Prelu>},
     {"aten.add.Tensor", tensors_alpha<Binary::Add>},
     {"aten.add.Scalar", scalar_alpha<Binary::Add>},
     {"aten.sub.Tensor", tensors_alpha<Binary::Sub>},

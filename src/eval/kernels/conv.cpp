@@ -7,6 +7,7 @@
 #include "eval/gemm.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/matmul.h"
+#include "eval/kernels/shared.h"
 #include "eval/parallel.h"
 #include "eval/strided.h"
 
@@ -75,8 +76,8 @@ void gather_columns(const Geometry &g, const C *x, i64 channels, i64 first, i64 
 
 /// `weight` is [groups * out channels per group, in channels per group, kernel…], `out` zero or bias.
 template <class C>
-void convolve(const Geometry &g, const Tensor &x, const Tensor &weight, const Tensor *bias,
-              Tensor &out) {
+void run_tiles(const Geometry &g, const Tensor &x, const Tensor &weight, const Tensor *bias,
+               Tensor &out) {
   const i64 ci = g.in_channels / g.groups;
   const i64 co = g.out_channels / g.groups;
   const i64 depth = ci * g.kernel_size();
@@ -117,19 +118,10 @@ Tensor transposed_weight(const Tensor &w, i64 groups) {
   return permute(split, std::vector<i64>{0, 2, 1, 3}).reshaped(shape);
 }
 
-struct Settings {
-  std::vector<i64> stride;
-  std::vector<i64> padding;
-  std::vector<i64> padding_end; // differs from padding for 'same' only
-  std::vector<i64> dilation;
-  std::vector<i64> output_padding;
-  bool transposed = false;
-  i64 groups = 1;
-};
+} // namespace
 
-Status run_convolution(KernelContext &ctx, Settings s) {
-  Tensor x = ctx.in(0);
-  Tensor w = ctx.in(1);
+Status convolve(const KernelContext &ctx, ConvSettings s, Tensor x, Tensor w, const Tensor *given_bias,
+                ElementType element, Tensor &result) {
   const int rank = w.rank() - 2;
   EVAL_REQUIRE(rank >= 1 && rank <= 3 && (x.rank() == w.rank() || x.rank() == w.rank() - 1),
                "needs one to three spatial dims");
@@ -198,15 +190,14 @@ Status run_convolution(KernelContext &ctx, Settings s) {
           source[static_cast<size_t>(o * kernel + k)] = at;
       }
   }
-  const ElementType element = ctx.type().element;
   const ElementType wide = product_element(element);
   EVAL_REQUIRE(wide != ElementType::None && computable(x.element()) && computable(w.element()),
                "this element type has no products");
   Tensor bias;
-  if (ctx.has(2)) {
-    EVAL_REQUIRE(computable(ctx.in(2).element()) && ctx.in(2).num_elements() == g.out_channels,
+  if (given_bias) {
+    EVAL_REQUIRE(computable(given_bias->element()) && given_bias->num_elements() == g.out_channels,
                  "the bias has another length than the output channels");
-    bias = cast(ctx.in(2), wide);
+    bias = cast(*given_bias, wide);
   }
   Shape shape{g.batch, g.out_channels};
   shape.insert(shape.end(), g.out.begin(), g.out.end());
@@ -215,19 +206,31 @@ Status run_convolution(KernelContext &ctx, Settings s) {
   const Tensor cw = cast(w, wide);
   const Tensor *b = bias.defined() ? &bias : nullptr;
   if (wide == ElementType::F32)
-    convolve<float>(g, cx, cw, b, out);
+    run_tiles<float>(g, cx, cw, b, out);
   else if (wide == ElementType::F64)
-    convolve<double>(g, cx, cw, b, out);
+    run_tiles<double>(g, cx, cw, b, out);
   else
-    convolve<u64>(g, cx, cw, b, out);
+    run_tiles<u64>(g, cx, cw, b, out);
   if (!batched)
     shape.erase(shape.begin());
-  ctx.set(0, cast(out, element).reshaped(shape));
+  result = cast(out, element).reshaped(shape);
   return {};
 }
 
-Settings common_settings(KernelContext &ctx) {
-  Settings s;
+namespace {
+
+Status run_convolution(KernelContext &ctx, ConvSettings s) {
+  Tensor out;
+  if (Status status = convolve(ctx, std::move(s), ctx.in(0), ctx.in(1), ctx.maybe(2),
+                               ctx.type().element, out);
+      !status)
+    return status;
+  ctx.set(0, std::move(out));
+  return {};
+}
+
+ConvSettings common_settings(KernelContext &ctx) {
+  ConvSettings s;
   s.stride = ctx.integers("stride");
   s.padding = ctx.integers("padding");
   s.padding_end = s.padding;
@@ -236,7 +239,7 @@ Settings common_settings(KernelContext &ctx) {
   return s;
 }
 Status k_convolution(KernelContext &ctx) {
-  Settings s = common_settings(ctx);
+  ConvSettings s = common_settings(ctx);
   s.transposed = ctx.boolean("transposed");
   s.output_padding = ctx.integers("output_padding");
   if (!s.transposed)
@@ -245,7 +248,7 @@ Status k_convolution(KernelContext &ctx) {
 }
 Status k_conv(KernelContext &ctx) { return run_convolution(ctx, common_settings(ctx)); }
 Status k_conv_padding(KernelContext &ctx) {
-  Settings s = common_settings(ctx);
+  ConvSettings s = common_settings(ctx);
   const std::string_view mode = ctx.text("padding");
   EVAL_REQUIRE(mode == "same" || mode == "valid", "unknown padding mode");
   s.padding.clear();
@@ -262,7 +265,7 @@ Status k_conv_padding(KernelContext &ctx) {
   return run_convolution(ctx, std::move(s));
 }
 Status k_conv_transpose(KernelContext &ctx) {
-  Settings s = common_settings(ctx);
+  ConvSettings s = common_settings(ctx);
   s.transposed = true;
   s.output_padding = ctx.integers("output_padding");
   return run_convolution(ctx, std::move(s));

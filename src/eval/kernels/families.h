@@ -23,6 +23,8 @@ std::span<const KernelEntry> resize_kernels();
 std::span<const KernelEntry> create_kernels();
 std::span<const KernelEntry> quantize_kernels();
 std::span<const KernelEntry> attention_kernels();
+std::span<const KernelEntry> circle_movement_kernels();
+std::span<const KernelEntry> circle_nn_kernels();
 
 std::vector<std::span<const KernelEntry>> all_families();
 

@@ -2,6 +2,7 @@
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
+#include "eval/kernels/shared.h"
 #include "eval/strided.h"
 #include "ir/element_convert.h"
 
@@ -25,7 +26,15 @@ Tensor same_element(const Tensor &t, ElementType element) {
   return computable(t.element()) && computable(element) ? cast(t, element) : t;
 }
 
-/// `pieces` share all extents but that of `dim`.
+/// Repeats the element at `value` over all of `out`.
+void fill_with(Tensor &out, const std::byte *value) {
+  const Shape zeros(static_cast<size_t>(out.rank()), 0);
+  copy_strided(out.item_bytes(), out.shape(), value, zeros, out.mutable_data(),
+               dense_strides(out.shape()));
+}
+
+} // namespace
+
 Status concatenate(KernelContext &ctx, const std::vector<Tensor> &pieces, int dim) {
   EVAL_REQUIRE(!pieces.empty() && dim >= 0 && dim < pieces[0].rank(), "dim out of range");
   Shape shape = pieces[0].shape();
@@ -47,6 +56,87 @@ Status concatenate(KernelContext &ctx, const std::vector<Tensor> &pieces, int di
   ctx.set(0, std::move(out));
   return {};
 }
+
+Status pad_tensor(KernelContext &ctx, const std::vector<i64> &pad, PadMode mode, double value) {
+  const Tensor &x = ctx.in(0);
+  const auto rank = static_cast<size_t>(x.rank());
+  EVAL_REQUIRE(pad.size() % 2 == 0 && pad.size() / 2 <= rank, "pad has a wrong length");
+  Shape shape = x.shape();
+  Shape before(rank, 0);
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    const size_t d = rank - 1 - i;
+    before[d] = pad[2 * i];
+    EVAL_REQUIRE(!__builtin_add_overflow(shape[d], pad[2 * i], &shape[d]) &&
+                     !__builtin_add_overflow(shape[d], pad[2 * i + 1], &shape[d]) && shape[d] >= 0,
+                 "the padded size is out of range");
+  }
+  if (mode == PadMode::Constant) {
+    Tensor out = Tensor::allocate(x.element(), shape);
+    std::byte element[16] = {};
+    ir::store_element(x.element(), value, element);
+    fill_with(out, element);
+    // The part of the operand that stays, and where.
+    const Shape from = dense_strides(x.shape());
+    const Shape to = dense_strides(shape);
+    Shape box(rank);
+    i64 source = 0;
+    i64 target = 0;
+    for (size_t d = 0; d < rank; ++d) {
+      const i64 first = std::max<i64>(0, -before[d]);
+      const i64 place_at = std::max<i64>(0, before[d]);
+      box[d] = std::min(x.shape()[d] - first, shape[d] - place_at);
+      if (box[d] <= 0) {
+        ctx.set(0, std::move(out));
+        return {};
+      }
+      source += first * from[d];
+      target += place_at * to[d];
+    }
+    const auto item = static_cast<i64>(x.item_bytes());
+    copy_strided(x.item_bytes(), box, x.data() + source * item, from,
+                 out.mutable_data() + target * item, to);
+    ctx.set(0, std::move(out));
+    return {};
+  }
+  // One dim at a time: element o comes from the index that the mode gives for o - before.
+  Tensor current = x;
+  for (size_t d = 0; d < rank; ++d) {
+    const i64 n = x.shape()[d];
+    if (shape[d] == n && before[d] == 0)
+      continue;
+    EVAL_REQUIRE(n > 0, "an empty dim can only be padded with a constant");
+    Shape grown = current.shape();
+    grown[d] = shape[d];
+    Tensor out = Tensor::allocate(x.element(), grown);
+    const Shape from = dense_strides(current.shape());
+    const Shape to = dense_strides(grown);
+    const auto item = static_cast<i64>(x.item_bytes());
+    Shape slab = grown;
+    slab[d] = 1;
+    for (i64 o = 0; o < shape[d]; ++o) {
+      i64 at = o - before[d];
+      if (mode == PadMode::Replicate) {
+        at = std::clamp<i64>(at, 0, n - 1);
+      } else if (mode == PadMode::Reflect) {
+        at = at < 0 ? -at : at;
+        at = at >= n ? 2 * (n - 1) - at : at;
+      } else if (mode == PadMode::Symmetric) { // the edge itself is repeated
+        at = at < 0 ? -at - 1 : at;
+        at = at >= n ? 2 * n - 1 - at : at;
+      } else {
+        at = (at % n + n) % n;
+      }
+      EVAL_REQUIRE(at >= 0 && at < n, "the padding is larger than the dim");
+      copy_strided(x.item_bytes(), slab, current.data() + at * from[d] * item, from,
+                   out.mutable_data() + o * to[d] * item, to);
+    }
+    current = std::move(out);
+  }
+  ctx.set(0, std::move(current));
+  return {};
+}
+
+namespace {
 
 Status k_cat(KernelContext &ctx) {
   std::vector<Tensor> pieces;
@@ -128,92 +218,6 @@ Status k_roll(KernelContext &ctx) {
     x = std::move(out);
   }
   ctx.set(0, x.reshaped(shape));
-  return {};
-}
-
-/// Repeats the element at `value` over all of `out`.
-void fill_with(Tensor &out, const std::byte *value) {
-  const Shape zeros(static_cast<size_t>(out.rank()), 0);
-  copy_strided(out.item_bytes(), out.shape(), value, zeros, out.mutable_data(),
-               dense_strides(out.shape()));
-}
-
-enum class PadMode : u8 { Constant, Reflect, Replicate, Circular };
-
-/// pad lists (before, after) from the last dim backwards; negative amounts crop.
-Status pad_tensor(KernelContext &ctx, const std::vector<i64> &pad, PadMode mode, double value) {
-  const Tensor &x = ctx.in(0);
-  const auto rank = static_cast<size_t>(x.rank());
-  EVAL_REQUIRE(pad.size() % 2 == 0 && pad.size() / 2 <= rank, "pad has a wrong length");
-  Shape shape = x.shape();
-  Shape before(rank, 0);
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    const size_t d = rank - 1 - i;
-    before[d] = pad[2 * i];
-    EVAL_REQUIRE(!__builtin_add_overflow(shape[d], pad[2 * i], &shape[d]) &&
-                     !__builtin_add_overflow(shape[d], pad[2 * i + 1], &shape[d]) && shape[d] >= 0,
-                 "the padded size is out of range");
-  }
-  if (mode == PadMode::Constant) {
-    Tensor out = Tensor::allocate(x.element(), shape);
-    std::byte element[16] = {};
-    ir::store_element(x.element(), value, element);
-    fill_with(out, element);
-    // The part of the operand that stays, and where.
-    const Shape from = dense_strides(x.shape());
-    const Shape to = dense_strides(shape);
-    Shape box(rank);
-    i64 source = 0;
-    i64 target = 0;
-    for (size_t d = 0; d < rank; ++d) {
-      const i64 first = std::max<i64>(0, -before[d]);
-      const i64 place_at = std::max<i64>(0, before[d]);
-      box[d] = std::min(x.shape()[d] - first, shape[d] - place_at);
-      if (box[d] <= 0) {
-        ctx.set(0, std::move(out));
-        return {};
-      }
-      source += first * from[d];
-      target += place_at * to[d];
-    }
-    const auto item = static_cast<i64>(x.item_bytes());
-    copy_strided(x.item_bytes(), box, x.data() + source * item, from,
-                 out.mutable_data() + target * item, to);
-    ctx.set(0, std::move(out));
-    return {};
-  }
-  // One dim at a time: element o comes from the index that the mode gives for o - before.
-  Tensor current = x;
-  for (size_t d = 0; d < rank; ++d) {
-    const i64 n = x.shape()[d];
-    if (shape[d] == n && before[d] == 0)
-      continue;
-    EVAL_REQUIRE(n > 0, "an empty dim can only be padded with a constant");
-    Shape grown = current.shape();
-    grown[d] = shape[d];
-    Tensor out = Tensor::allocate(x.element(), grown);
-    const Shape from = dense_strides(current.shape());
-    const Shape to = dense_strides(grown);
-    const auto item = static_cast<i64>(x.item_bytes());
-    Shape slab = grown;
-    slab[d] = 1;
-    for (i64 o = 0; o < shape[d]; ++o) {
-      i64 at = o - before[d];
-      if (mode == PadMode::Replicate) {
-        at = std::clamp<i64>(at, 0, n - 1);
-      } else if (mode == PadMode::Reflect) {
-        at = at < 0 ? -at : at;
-        at = at >= n ? 2 * (n - 1) - at : at;
-      } else {
-        at = (at % n + n) % n;
-      }
-      EVAL_REQUIRE(at >= 0 && at < n, "the padding is larger than the dim");
-      copy_strided(x.item_bytes(), slab, current.data() + at * from[d] * item, from,
-                   out.mutable_data() + o * to[d] * item, to);
-    }
-    current = std::move(out);
-  }
-  ctx.set(0, std::move(current));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/rows.h"
+#include "eval/kernels/shared.h"
 #include "eval/parallel.h"
 #include "eval/strided.h"
 
@@ -21,8 +22,10 @@ Status softmax(KernelContext &ctx, Softmax kind) {
   EVAL_REQUIRE(ir::is_float(element) && computable(ctx.in(0).element()),
                "the softmax of integers is not defined");
   const Tensor x = cast(ctx.in(0), element);
-  const int dim = wrap_dim(ctx.integer("dim"), x.rank());
+  const bool circle = is_circle(ctx); // always the last dim
+  const int dim = wrap_dim(circle ? -1 : ctx.integer("dim"), x.rank());
   EVAL_REQUIRE(dim >= 0, "dim out of range");
+  const double beta = circle ? ctx.real_or("beta", 1) : 1;
   const Rows rows = rows_along(x, x.rank() ? std::vector<i64>{dim} : std::vector<i64>{});
   Tensor out = Tensor::allocate(element, rows.data.shape());
   const auto item = static_cast<i64>(x.item_bytes());
@@ -31,6 +34,9 @@ Status softmax(KernelContext &ctx, Softmax kind) {
     std::vector<double> e(v.size());
     for (i64 r = begin; r < end; ++r) {
       load_run(element, rows.data.data() + r * rows.length * item, rows.length, v.data());
+      if (beta != 1)
+        for (double &a : v)
+          a *= beta;
       double top = -std::numeric_limits<double>::infinity();
       for (double a : v)
         top = std::isnan(a) || a > top ? a : top;
@@ -117,7 +123,9 @@ void set_statistic(KernelContext &ctx, u32 result, const std::vector<double> &v)
 
 Status layer_norm(KernelContext &ctx, bool centered, const Tensor *bias, double eps) {
   const Tensor &x = ctx.in(0);
-  const std::vector<i64> shape = ctx.integers("normalized_shape");
+  EVAL_REQUIRE(x.rank() > 0, "needs at least one dim");
+  const std::vector<i64> shape = is_circle(ctx) ? std::vector<i64>{x.dim(x.rank() - 1)}
+                                                : ctx.integers("normalized_shape");
   const Tensor *weight = ctx.maybe(1);
   EVAL_REQUIRE(shape.size() <= x.shape().size() &&
                    std::equal(shape.rbegin(), shape.rend(), x.shape().rbegin()),
@@ -146,6 +154,10 @@ Status k_rms_norm(KernelContext &ctx) {
                              ? std::numeric_limits<double>::epsilon()
                              : static_cast<double>(std::numeric_limits<float>::epsilon());
   return layer_norm(ctx, false, nullptr, ctx.real_or("eps", machine));
+}
+
+Status k_circle_rms_norm(KernelContext &ctx) {
+  return layer_norm(ctx, false, nullptr, ctx.real("epsilon"));
 }
 
 Status group_norm(KernelContext &ctx, i64 groups, double eps) {
@@ -264,6 +276,9 @@ constexpr KernelEntry kEntries[] = {
     {"aten._safe_softmax.default", k_softmax<Softmax::Safe>},
     {"aten._log_softmax.default", k_softmax<Softmax::Log>},
     {"aten.log_softmax.int", k_softmax<Softmax::Log>},
+    {"circle.softmax", k_softmax<Softmax::Plain>},
+    {"circle.log_softmax", k_softmax<Softmax::Log>},
+    {"circle.rms_norm", k_circle_rms_norm},
     {"aten.layer_norm.default", k_layer_norm},
     {"aten.native_layer_norm.default", k_layer_norm},
     {"aten.rms_norm.default", k_rms_norm},

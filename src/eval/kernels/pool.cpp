@@ -3,6 +3,7 @@
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
+#include "eval/kernels/shared.h"
 #include "eval/parallel.h"
 
 #include <algorithm>
@@ -229,7 +230,47 @@ template <size_t rank> Status k_adaptive_max(KernelContext &ctx) {
   return max_pool(ctx, plan);
 }
 
+/// Circle: NHWC, SAME or VALID, averages over the elements that exist.
+template <bool average> Status k_circle_pool(KernelContext &ctx) {
+  EVAL_REQUIRE(ctx.in(0).rank() == 4 && computable(ctx.in(0).element()), "the operand is not of rank 4");
+  const std::string_view mode = ctx.text("padding");
+  EVAL_REQUIRE(mode == "SAME" || mode == "VALID", "unknown padding");
+  PoolPlan plan;
+  plan.x = to_nchw(ctx.in(0));
+  plan.planes = plan.x.dim(0) * plan.x.dim(1);
+  plan.in = {plan.x.dim(2), plan.x.dim(3)};
+  const i64 kernel[2] = {ctx.integer("filter_height"), ctx.integer("filter_width")};
+  const i64 stride[2] = {ctx.integer("stride_h"), ctx.integer("stride_w")};
+  for (size_t d = 0; d < 2; ++d) {
+    EVAL_REQUIRE(kernel[d] > 0 && stride[d] > 0 && kernel[d] < (i64{1} << 31) &&
+                     stride[d] < (i64{1} << 31),
+                 "filter or stride out of range");
+    const i64 n = plan.in[d];
+    const i64 out = mode == "SAME" ? (n + stride[d] - 1) / stride[d]
+                    : n < kernel[d] ? 0
+                                    : (n - kernel[d]) / stride[d] + 1;
+    EVAL_REQUIRE(out > 0, "the result is empty");
+    i64 begin = 0;
+    i64 end = 0;
+    same_padding(n, out, kernel[d], stride[d], 1, mode == "SAME", begin, end);
+    std::vector<Window> &windows = plan.windows.emplace_back();
+    for (i64 o = 0; o < out; ++o) {
+      const i64 first = std::max<i64>(o * stride[d] - begin, 0);
+      const i64 last = std::min(o * stride[d] - begin + kernel[d], n);
+      windows.push_back({first, last - first, 1, kernel[d]});
+    }
+    plan.out.push_back(out);
+  }
+  plan.result = {plan.x.dim(0), plan.x.dim(1), plan.out[0], plan.out[1]};
+  if (Status s = average ? average_pool(ctx, plan, false, 0) : max_pool(ctx, plan); !s)
+    return s;
+  ctx.set(0, to_nhwc(ctx.out()));
+  return activate(ctx);
+}
+
 constexpr KernelEntry kEntries[] = {
+    {"circle.average_pool_2d", k_circle_pool<true>},
+    {"circle.max_pool_2d", k_circle_pool<false>},
     {"aten.max_pool1d.default", k_max_pool<1>},
     {"aten.max_pool1d_with_indices.default", k_max_pool<1>},
     {"aten.max_pool2d.default", k_max_pool<2>},

@@ -4,6 +4,7 @@
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/rows.h"
+#include "eval/kernels/shared.h"
 #include "eval/parallel.h"
 
 #include <algorithm>
@@ -46,16 +47,25 @@ double row_square_sum(const Rows &rows, i64 row, double mean) {
 
 /// Dims of the reduction from `dim`: absent, None, an empty list and no attribute mean all.
 Status reduction_dims(KernelContext &ctx, std::vector<i64> &dims) {
-  dims = ctx.integers("dim");
+  if (is_circle(ctx)) {
+    dims = values_of(ctx.in(1));
+    EVAL_REQUIRE(!dims.empty(), "there are no axes");
+  } else {
+    dims = ctx.integers("dim");
+  }
   EVAL_REQUIRE(wrap_dims(dims, ctx.in(0).rank()), "dim out of range");
   return {};
+}
+
+bool keeps_dims(const KernelContext &ctx) {
+  return ctx.boolean(is_circle(ctx) ? "keep_dims" : "keepdim");
 }
 
 /// Runs f(row) -> T over all rows and stores the results with the declared type.
 template <class T, class F>
 Status reduce_rows(KernelContext &ctx, u32 result, const Rows &rows, const std::vector<i64> &dims,
                    F &&f) {
-  const bool keep = ctx.boolean("keepdim");
+  const bool keep = keeps_dims(ctx);
   Tensor out =
       Tensor::allocate(ctx.type(result).element, reduced_shape(ctx.in(0).shape(), dims, keep));
   const auto item = static_cast<i64>(out.item_bytes());
@@ -151,7 +161,7 @@ Status extremum(KernelContext &ctx, bool largest, int value, int index,
   EVAL_REQUIRE(computable(x.element()), "this element type has no order");
   const Rows rows = rows_along(x, dims);
   EVAL_REQUIRE(rows.length > 0 || rows.count == 0, "there is no extremum of nothing");
-  const Shape shape = reduced_shape(x.shape(), dims, ctx.boolean("keepdim"));
+  const Shape shape = reduced_shape(x.shape(), dims, keeps_dims(ctx));
   Tensor values = Tensor::allocate(x.element(), shape);
   Tensor indices = Tensor::allocate(ElementType::I64, shape);
   const auto item = static_cast<i64>(x.item_bytes());
@@ -170,7 +180,7 @@ Status extremum(KernelContext &ctx, bool largest, int value, int index,
   if (value >= 0)
     ctx.set(static_cast<u32>(value), values);
   if (index >= 0)
-    ctx.set(static_cast<u32>(index), indices);
+    ctx.set(static_cast<u32>(index), cast(indices, ctx.type(static_cast<u32>(index)).element));
   return {};
 }
 template <bool largest> Status k_extreme_value(KernelContext &ctx) {
@@ -353,6 +363,15 @@ constexpr KernelEntry kEntries[] = {
     {"aten.linalg_norm.default", k_linalg_norm},
     {"aten.logsumexp.default", k_logsumexp},
     {"aten.trace.default", k_trace},
+    {"circle.sum", fold_kernel<Fold::Sum>},
+    {"circle.mean", fold_kernel<Fold::Mean>},
+    {"circle.reduce_prod", fold_kernel<Fold::Prod>},
+    {"circle.reduce_any", fold_kernel<Fold::Any>},
+    {"circle.reduce_all", fold_kernel<Fold::All>},
+    {"circle.reduce_max", k_extreme_value<true>},
+    {"circle.reduce_min", k_extreme_value<false>},
+    {"circle.arg_max", k_extreme_index<true>},
+    {"circle.arg_min", k_extreme_index<false>},
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
+#include "eval/kernels/shared.h"
 #include "eval/parallel.h"
 
 #include <algorithm>
@@ -13,7 +14,9 @@ namespace chute::eval {
 
 namespace {
 
-enum class Mode : u8 { Nearest, NearestExact, Linear };
+/// Legacy: linear with positions o * scale, Circle's form without half_pixel_centers. NearestCorners:
+/// Circle's nearest with align_corners.
+enum class Mode : u8 { Nearest, NearestExact, NearestCorners, Linear, Legacy };
 
 /// Two source indices and the weight of the second, for one output index along one dim.
 struct Tap {
@@ -29,17 +32,19 @@ std::vector<Tap> taps(Mode mode, i64 in, i64 out, double given_scale, bool align
   // Ratio of source to output steps; a given scale factor is used in place of the sizes' quotient.
   P scale = given_scale > 0 ? static_cast<P>(1.0 / given_scale)
                             : static_cast<P>(in) / static_cast<P>(out);
-  if (mode == Mode::Linear && align_corners)
+  if (align_corners)
     scale = out > 1 ? static_cast<P>(in - 1) / static_cast<P>(out - 1) : P{0};
   for (i64 o = 0; o < out; ++o) {
     const P at = static_cast<P>(o);
-    if (mode != Mode::Linear) {
-      const P position = mode == Mode::Nearest ? at * scale : (at + P(0.5)) * scale;
+    if (mode != Mode::Linear && mode != Mode::Legacy) {
+      const P position = mode == Mode::Nearest        ? at * scale
+                         : mode == Mode::NearestExact ? (at + P(0.5)) * scale
+                                                      : at * scale + P(0.5);
       const i64 i = std::min(static_cast<i64>(std::floor(position)), in - 1);
       result.push_back({i, i, 0});
       continue;
     }
-    P position = align_corners ? scale * at : scale * (at + P(0.5)) - P(0.5);
+    P position = align_corners || mode == Mode::Legacy ? scale * at : scale * (at + P(0.5)) - P(0.5);
     position = std::max(position, P{0});
     const i64 low = std::min(static_cast<i64>(position), in - 1);
     const i64 high = low + (low < in - 1);
@@ -49,14 +54,13 @@ std::vector<Tap> taps(Mode mode, i64 in, i64 out, double given_scale, bool align
   return result;
 }
 
-Status resize(KernelContext &ctx, Mode mode, size_t rank, bool align_corners,
-              const std::vector<double> &scales) {
-  const Tensor &x = ctx.in(0);
+/// `x` is [N, C, spatial…], `result` the shape it gets.
+Status resize(KernelContext &ctx, const Tensor &x, const Shape &result, Mode mode, size_t rank,
+              bool align_corners, const std::vector<double> &scales, Tensor &y) {
   EVAL_REQUIRE(static_cast<size_t>(x.rank()) == rank + 2 && computable(x.element()),
                "needs a batch, channels and the spatial dims");
-  EVAL_REQUIRE(ctx.type().known() && ctx.type().shape.size() == x.shape().size(),
+  EVAL_REQUIRE(ctx.type().known() && result.size() == x.shape().size(),
                "the result's shape is not known");
-  const Shape &result = ctx.type().shape;
   EVAL_REQUIRE(result[0] == x.dim(0) && result[1] == x.dim(1), "batch and channels do not change");
   std::vector<Tap> by_dim[3] = {{{0, 0, 0}}, {{0, 0, 0}}, {{0, 0, 0}}};
   i64 in[3] = {1, 1, 1};
@@ -72,7 +76,7 @@ Status resize(KernelContext &ctx, Mode mode, size_t rank, bool align_corners,
                     ? taps<double>(mode, in[k], out[k], scale, align_corners)
                     : taps<float>(mode, in[k], out[k], scale, align_corners);
   }
-  Tensor &y = ctx.out();
+  y = Tensor::allocate(x.element(), result);
   const i64 in_size = in[0] * in[1] * in[2];
   const i64 out_size = out[0] * out[1] * out[2];
   const auto item = static_cast<i64>(x.item_bytes());
@@ -89,7 +93,7 @@ Status resize(KernelContext &ctx, Mode mode, size_t rank, bool align_corners,
       for (const Tap &a : by_dim[0])
         for (const Tap &b : by_dim[1])
           for (const Tap &c : by_dim[2]) {
-            if (mode != Mode::Linear) {
+            if (mode != Mode::Linear && mode != Mode::Legacy) {
               to[o++] = read(a.low, b.low, c.low);
               continue;
             }
@@ -121,10 +125,37 @@ std::vector<double> scales_of(const KernelContext &ctx, size_t rank) {
 }
 
 template <Mode mode, size_t rank> Status k_resize(KernelContext &ctx) {
-  return resize(ctx, mode, rank, ctx.boolean("align_corners"), scales_of(ctx, rank));
+  Tensor y;
+  if (Status s = resize(ctx, ctx.in(0), ctx.type().shape, mode, rank, ctx.boolean("align_corners"),
+                        scales_of(ctx, rank), y);
+      !s)
+    return s;
+  ctx.set(0, std::move(y));
+  return {};
+}
+
+/// Circle: NHWC, the size from the declared result.
+template <bool linear> Status k_circle_resize(KernelContext &ctx) {
+  const bool corners = ctx.boolean("align_corners");
+  const bool half = ctx.boolean("half_pixel_centers");
+  EVAL_REQUIRE(ctx.type().known() && ctx.type().shape.size() == 4 && ctx.in(0).rank() == 4,
+               "operand or result are not of rank 4");
+  const Shape &s = ctx.type().shape;
+  const Mode mode = linear    ? corners || half ? Mode::Linear : Mode::Legacy
+                    : corners ? Mode::NearestCorners
+                    : half    ? Mode::NearestExact
+                              : Mode::Nearest;
+  Tensor y;
+  if (Status status = resize(ctx, to_nchw(ctx.in(0)), {s[0], s[3], s[1], s[2]}, mode, 2, corners, {}, y);
+      !status)
+    return status;
+  ctx.set(0, to_nhwc(y));
+  return {};
 }
 
 constexpr KernelEntry kEntries[] = {
+    {"circle.resize_bilinear", k_circle_resize<true>},
+    {"circle.resize_nearest_neighbor", k_circle_resize<false>},
     {"aten.upsample_nearest1d.default", k_resize<Mode::Nearest, 1>},
     {"aten.upsample_nearest1d.vec", k_resize<Mode::Nearest, 1>},
     {"aten.upsample_nearest2d.default", k_resize<Mode::Nearest, 2>},

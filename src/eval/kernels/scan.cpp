@@ -3,6 +3,7 @@
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/rows.h"
+#include "eval/kernels/shared.h"
 #include "eval/parallel.h"
 #include "eval/strided.h"
 
@@ -30,7 +31,10 @@ enum class Scan : u8 { Sum, Prod, LogSumExp };
 /// Running values in double for floats (as torch accumulates), modulo 2^64 for integers.
 template <Scan kind> Status k_scan(KernelContext &ctx) {
   std::vector<i64> dims;
-  if (Status s = one_dim(ctx, ctx.integer("dim"), dims); !s)
+  const i64 dim = is_circle(ctx) ? ctx.in(1).int_at(0) : ctx.integer("dim");
+  EVAL_REQUIRE(!ctx.boolean("exclusive") && !ctx.boolean("reverse"),
+               "exclusive and reverse sums are not evaluated");
+  if (Status s = one_dim(ctx, dim, dims); !s)
     return s;
   const Rows rows = rows_along(cast(ctx.in(0), ctx.type().element), dims);
   Tensor out = Tensor::allocate(rows.data.element(), rows.data.shape());
@@ -189,15 +193,17 @@ Status k_argsort(KernelContext &ctx) {
 }
 Status k_msort(KernelContext &ctx) { return sorted(ctx, 0, false, 0, -1); }
 Status k_topk(KernelContext &ctx) {
+  const bool circle = is_circle(ctx);
   std::vector<i64> dims;
-  if (Status s = one_dim(ctx, ctx.integer("dim"), dims); !s)
+  if (Status s = one_dim(ctx, circle ? -1 : ctx.integer("dim"), dims); !s)
     return s;
   const Rows rows = rows_along(ctx.in(0), dims);
-  const i64 k = ctx.integer("k");
+  EVAL_REQUIRE(!circle || ctx.in(1).num_elements() == 1, "k is not one number");
+  const i64 k = circle ? ctx.in(1).int_at(0) : ctx.integer("k");
   EVAL_REQUIRE(k >= 0 && k <= rows.length, "k is larger than the dim");
-  const Order o = sort_rows(rows, ctx.boolean("largest"), k);
+  const Order o = sort_rows(rows, circle || ctx.boolean("largest"), k);
   ctx.set(0, from_rows(rows, o.values, k));
-  ctx.set(1, from_rows(rows, o.indices, k));
+  ctx.set(1, cast(from_rows(rows, o.indices, k), ctx.type(1).element));
   return {};
 }
 Status k_kthvalue(KernelContext &ctx) {
@@ -243,6 +249,8 @@ constexpr KernelEntry kEntries[] = {
     {"aten.msort.default", k_msort},
     {"aten.topk.default", k_topk},
     {"aten.kthvalue.default", k_kthvalue},
+    {"circle.cumsum", k_scan<Scan::Sum>},
+    {"circle.topk_v2", k_topk},
     {"aten.median.default", k_median},
     {"aten.median.dim", k_median},
 };

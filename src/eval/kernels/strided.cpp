@@ -4,11 +4,49 @@
 
 #include "eval/broadcast.h"
 #include "eval/kernels/families.h"
+#include "eval/kernels/shared.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace chute::eval {
+
+Tensor slice(const Tensor &x, int dim, i64 start, i64 step, i64 count, bool keep) {
+  Shape shape = x.shape();
+  Shape strides = dense_strides(shape);
+  const auto d = static_cast<size_t>(dim);
+  const i64 offset = count ? start * strides[d] : 0;
+  shape[d] = count;
+  strides[d] *= step;
+  if (!keep) {
+    shape.erase(shape.begin() + dim);
+    strides.erase(strides.begin() + dim);
+  }
+  // Whole leading blocks need no copy: the bytes are one run.
+  bool whole = step == 1;
+  for (size_t i = 0; i < d; ++i)
+    whole = whole && x.shape()[i] == 1;
+  if (whole)
+    return Tensor::view(x.element(), std::move(shape),
+                        x.data() + offset * static_cast<i64>(x.item_bytes()), x.owner());
+  return gather_strided(x, std::move(shape), offset, strides);
+}
+
+/// split, chunk, tensor_split, hsplit…: the results' own extents say where the cuts are.
+Status split_along(KernelContext &ctx, const Tensor &x, int dim) {
+  EVAL_REQUIRE(dim >= 0 && x.rank() > dim, "dim out of range");
+  i64 start = 0;
+  for (u32 i = 0; i < ctx.num_results(); ++i) {
+    const Shape &shape = ctx.type(i).shape;
+    EVAL_REQUIRE(ctx.type(i).known() && shape.size() == static_cast<size_t>(x.rank()),
+                 "the results' shapes do not fit");
+    const i64 count = shape[static_cast<size_t>(dim)];
+    EVAL_REQUIRE(count <= x.dim(dim) - start, "the pieces are longer than the dim");
+    ctx.set(i, slice(x, dim, start, 1, count));
+    start += count;
+  }
+  return {};
+}
 
 namespace {
 
@@ -119,28 +157,6 @@ Status k_broadcast_tensors(KernelContext &ctx) {
   return {};
 }
 
-/// Elements start, start + step, … (count of them) of one dim; `keep` false drops the dim.
-Tensor slice(const Tensor &x, int dim, i64 start, i64 step, i64 count, bool keep = true) {
-  Shape shape = x.shape();
-  Shape strides = dense_strides(shape);
-  const auto d = static_cast<size_t>(dim);
-  const i64 offset = count ? start * strides[d] : 0;
-  shape[d] = count;
-  strides[d] *= step;
-  if (!keep) {
-    shape.erase(shape.begin() + dim);
-    strides.erase(strides.begin() + dim);
-  }
-  // Whole leading blocks need no copy: the bytes are one run.
-  bool whole = step == 1;
-  for (size_t i = 0; i < d; ++i)
-    whole = whole && x.shape()[i] == 1;
-  if (whole)
-    return Tensor::view(x.element(), std::move(shape),
-                        x.data() + offset * static_cast<i64>(x.item_bytes()), x.owner());
-  return gather_strided(x, std::move(shape), offset, strides);
-}
-
 Status k_slice(KernelContext &ctx) {
   const Tensor &x = ctx.in(0);
   const int dim = wrap_dim(ctx.integer("dim"), x.rank());
@@ -186,28 +202,12 @@ Status k_unbind(KernelContext &ctx) {
     ctx.set(i, slice(x, dim, i, 1, 1, false));
   return {};
 }
-/// split, chunk, tensor_split, hsplit…: the results' own extents say where the cuts are.
-Status split_along(KernelContext &ctx, int dim) {
-  const Tensor &x = ctx.in(0);
-  EVAL_REQUIRE(dim >= 0 && x.rank() > dim, "dim out of range");
-  i64 start = 0;
-  for (u32 i = 0; i < ctx.num_results(); ++i) {
-    const Shape &shape = ctx.type(i).shape;
-    EVAL_REQUIRE(ctx.type(i).known() && shape.size() == static_cast<size_t>(x.rank()),
-                 "the results' shapes do not fit");
-    const i64 count = shape[static_cast<size_t>(dim)];
-    EVAL_REQUIRE(count <= x.dim(dim) - start, "the pieces are longer than the dim");
-    ctx.set(i, slice(x, dim, start, 1, count));
-    start += count;
-  }
-  return {};
-}
 Status k_split(KernelContext &ctx) {
-  return split_along(ctx, wrap_dim(ctx.integer("dim"), ctx.in(0).rank()));
+  return split_along(ctx, ctx.in(0), wrap_dim(ctx.integer("dim"), ctx.in(0).rank()));
 }
-Status k_hsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0).rank() == 1 ? 0 : 1); }
-Status k_vsplit(KernelContext &ctx) { return split_along(ctx, 0); }
-Status k_dsplit(KernelContext &ctx) { return split_along(ctx, 2); }
+Status k_hsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0), ctx.in(0).rank() == 1 ? 0 : 1); }
+Status k_vsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0), 0); }
+Status k_dsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0), 2); }
 
 Status flip_dims(KernelContext &ctx, std::span<const i64> dims) {
   const Tensor &x = ctx.in(0);

@@ -129,6 +129,8 @@ Status k_clamp(KernelContext &ctx) {
 
 constexpr KernelEntry kEntries[] = {
     {"aten.where.self", k_where},
+    {"circle.select", k_where},
+    {"circle.select_v2", k_where},
     {"aten.where.Scalar", k_where_scalar},
     {"aten.where.ScalarSelf", k_where_scalar_self},
     {"aten.where.ScalarOther", k_where_scalar_other},

@@ -365,7 +365,52 @@ Status k_nan_to_num(KernelContext &ctx) {
 }
 Status k_copy_from_source(KernelContext &ctx) { return run_unary(ctx, Unary::Copy, {}, 1); }
 
+// Circle spells the same functions with its own fields.
+Status k_circle_gelu(KernelContext &ctx) {
+  return run_unary(ctx, ctx.boolean("approximate") ? Unary::GeluTanh : Unary::GeluErf, {});
+}
+Status k_circle_leaky_relu(KernelContext &ctx) {
+  return with_one(ctx, Unary::LeakyRelu, "alpha");
+}
+Status k_circle_elu(KernelContext &ctx) {
+  Params p;
+  p.a = p.b = p.c = number(1);
+  return run_unary(ctx, Unary::Elu, p);
+}
+template <int low> Status k_circle_relu_to_1(KernelContext &ctx) {
+  Params p;
+  p.has_a = p.has_b = true;
+  p.a = number(low);
+  p.b = number(1);
+  return run_unary(ctx, Unary::Clamp, p);
+}
+
 constexpr KernelEntry kEntries[] = {
+    {"circle.abs", unary<Unary::Abs>},
+    {"circle.cast", unary<Unary::Copy>},
+    {"circle.ceil", unary<Unary::Ceil>},
+    {"circle.cos", unary<Unary::Cos>},
+    {"circle.elu", k_circle_elu},
+    {"circle.exp", unary<Unary::Exp>},
+    {"circle.floor", unary<Unary::Floor>},
+    {"circle.gelu", k_circle_gelu},
+    {"circle.hard_swish", unary<Unary::HardSwish>},
+    {"circle.leaky_relu", k_circle_leaky_relu},
+    {"circle.log", unary<Unary::Log>},
+    {"circle.logical_not", unary<Unary::LogicalNot>},
+    {"circle.logistic", unary<Unary::Sigmoid>},
+    {"circle.neg", unary<Unary::Neg>},
+    {"circle.relu", unary<Unary::Relu>},
+    {"circle.relu6", unary<Unary::Relu6>},
+    {"circle.relu_0_to_1", k_circle_relu_to_1<0>},
+    {"circle.relu_n1_to_1", k_circle_relu_to_1<-1>},
+    {"circle.round", unary<Unary::Round>},
+    {"circle.rsqrt", unary<Unary::Rsqrt>},
+    {"circle.sign", unary<Unary::Sign>},
+    {"circle.sin", unary<Unary::Sin>},
+    {"circle.sqrt", unary<Unary::Sqrt>},
+    {"circle.square", unary<Unary::Square>},
+    {"circle.tanh", unary<Unary::Tanh>},
     {"aten._to_copy.default", unary<Unary::Copy>},
     {"aten.to.dtype", unary<Unary::Copy>},
     {"aten.to.device", unary<Unary::Copy>},
