@@ -28,6 +28,8 @@ void decompose_pass(pass::PassContext& ctx) {
     add_creation_rules(set);
     add_resample_rules(set);
     add_custom_rules(set);
+    add_recurrent_rules(set);
+    add_static_resample_rules(set);
     return set;
   }();
   ctx.run(rules);

@@ -57,7 +57,9 @@ const ir::OpDef* functional_form(const Op& op) {
     const ir::OpDef* tensor = registry.find(name + "Tensor");
     return tensor ? tensor : registry.find(name + "default");
   }
-  return registry.find(name);
+  if (const ir::OpDef* same = registry.find(name); same || !name.ends_with(".default"))
+    return same;
+  return registry.find(name.substr(0, name.size() - 7) + "int"); // transpose_ is transpose.int
 }
 
 class Functionalizer {

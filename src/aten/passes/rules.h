@@ -26,6 +26,8 @@ void add_norm_rules(pass::PatternSet& set);
 void add_index_rules(pass::PatternSet& set);
 void add_creation_rules(pass::PatternSet& set);
 void add_resample_rules(pass::PatternSet& set);
-void add_custom_rules(pass::PatternSet &set);
+void add_custom_rules(pass::PatternSet& set);
+void add_recurrent_rules(pass::PatternSet& set);
+void add_static_resample_rules(pass::PatternSet& set);
 
 } // namespace chute::aten

@@ -262,28 +262,31 @@ void add_elementwise_rules(pass::PatternSet& set) {
             return e.pow(e.cast(e.in(0), ElementType::F64), e.cast(e.in(1), ElementType::F64));
           }>);
   set.add("shift",
-          {op::bitwise_left_shift_Tensor, op::bitwise_left_shift_Tensor_Scalar,
-           op::bitwise_right_shift_Tensor, op::bitwise_right_shift_Tensor_Scalar},
+          {op::bitwise_left_shift_Tensor,
+           op::bitwise_left_shift_Tensor_Scalar,
+           op::bitwise_right_shift_Tensor,
+           op::bitwise_right_shift_Tensor_Scalar},
           rule<shift>);
   set.add("copysign", {op::copysign_Tensor, op::copysign_Scalar}, rule<copysign>);
-  set.add("signbit", {op::signbit_default}, rule<[](Emit &e) {
-    return e.in()->type().element() == ElementType::Bool ? e.full(e.shape(), 0, ElementType::Bool)
-                                                         : sign_bit(e, e.in());
-  }>);
-  set.add("ldexp", {op::ldexp_Tensor}, rule<[](Emit &e) {
-    V n = e.to_float(e.in(1));
-    return e.mul(e.to_float(e.in(0)), e.pow(e.scalar_like(2, n), n));
-  }>);
-  set.add("logaddexp2", {op::logaddexp2}, rule<[](Emit &e) {
-    V a = e.in(0), b = e.in(1), top = e.maximum(a, b);
-    V less = e.mul(e.neg(e.abs(e.sub(a, b))), std::numbers::ln2);
-    V sum = e.add(top, e.div(e.log1p(e.exp(less)), std::numbers::ln2));
-    return e.where(e.land(e.eq(a, b), e.eq(e.abs(top), kInf)), top, sum);
-  }>);
-  set.add("xlog1py", {op::special_xlog1py}, rule<[](Emit &e) {
-    const Values v = promoted(e);
-    return xlogy(e, v[0], e.add(v[1], 1.0));
-  }>);
+  set.add("signbit", {op::signbit_default}, rule<[](Emit& e) {
+            return e.in()->type().element() == ElementType::Bool
+                       ? e.full(e.shape(), 0, ElementType::Bool)
+                       : sign_bit(e, e.in());
+          }>);
+  set.add("ldexp", {op::ldexp_Tensor}, rule<[](Emit& e) {
+            V n = e.to_float(e.in(1));
+            return e.mul(e.to_float(e.in(0)), e.pow(e.scalar_like(2, n), n));
+          }>);
+  set.add("logaddexp2", {op::logaddexp2}, rule<[](Emit& e) {
+            V a = e.in(0), b = e.in(1), top = e.maximum(a, b);
+            V less = e.mul(e.neg(e.abs(e.sub(a, b))), std::numbers::ln2);
+            V sum = e.add(top, e.div(e.log1p(e.exp(less)), std::numbers::ln2));
+            return e.where(e.land(e.eq(a, b), e.eq(e.abs(top), kInf)), top, sum);
+          }>);
+  set.add("xlog1py", {op::special_xlog1py}, rule<[](Emit& e) {
+            const Values v = promoted(e);
+            return xlogy(e, v[0], e.add(v[1], 1.0));
+          }>);
 }
 
 } // namespace chute::aten
