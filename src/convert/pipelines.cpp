@@ -17,6 +17,8 @@ const std::vector<std::string> &core_aten_pipeline() {
 
 const std::vector<std::string> &circle_pipeline() {
   static const std::vector<std::string> passes{
+      "drop-mutations",   // a Circle file has the user's outputs only
+      "narrow-floats",    // what the format's runtimes compute in
       "legalize-circle",  // core ATen to Circle operators, convolutions in channels-last order
       "cse",              // one transpose per value, whoever asked for it
       "sink-transposes",  // neighbours that agree on a layout need no transposes between them

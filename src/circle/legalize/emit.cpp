@@ -321,7 +321,12 @@ Value *Emit::pad(Value *x, const Dims &pairs, std::optional<double> value) {
 }
 
 Value *Emit::reduce(OpCode code, Value *x, const Dims &axes, bool keep) {
-  return (*this)(code, {x, i32s(axes)}, {{"keep_dims", of(keep)}});
+  // Counted from the end: onert drops leading dimensions of a FULLY_CONNECTED result and of what is
+  // computed from it, and only then still finds the right ones.
+  Dims from_end;
+  for (i64 a : axes)
+    from_end.push_back(a - x->type().rank());
+  return (*this)(code, {x, i32s(from_end)}, {{"keep_dims", of(keep)}});
 }
 
 Value *Emit::concat(std::span<Value *const> parts, i64 axis) {

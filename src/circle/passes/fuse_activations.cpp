@@ -2,6 +2,7 @@
 //
 //   minimum(maximum(x, 0), 6), maximum(minimum(x, 6), 0) → relu6(x)
 //   maximum(x, 0)                                        → relu(x)
+//   minimum(minimum(x, a), b), likewise maximum          → minimum(x, min(a, b))
 //   relu(add(x, y))                                      → add(x, y) {RELU}
 //
 // The producer is one of ADD, SUB, MUL, DIV, CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and the
@@ -66,6 +67,27 @@ bool clamp_to_activation(Op &op, Rewriter &rw) {
   return true;
 }
 
+/// Two bounds on the same side are one.
+bool merge_bounds(Op &op, Rewriter &rw) {
+  for (u32 i = 0; i < 2; ++i) {
+    const std::optional<double> outer = splat_of(op.operand(i));
+    const Op *inner = op.operand(1 - i)->producer();
+    if (!outer || !inner || inner->opcode() != op.opcode() || op.operand(i)->type().rank() != 0)
+      continue;
+    for (u32 k = 0; k < 2; ++k) {
+      const std::optional<double> bound = splat_of(inner->operand(k));
+      if (!bound || inner->operand(k)->type() != op.operand(i)->type())
+        continue;
+      const bool keep_outer = op.opcode() == op::MINIMUM ? *outer <= *bound : *outer >= *bound;
+      Value *operands[] = {inner->operand(1 - k), keep_outer ? op.operand(i) : inner->operand(k)};
+      const Type type = op.result()->type();
+      rw.replace(op, recreate(rw, op, operands, std::span(&type, 1))->result());
+      return true;
+    }
+  }
+  return false;
+}
+
 bool honours_activation(OpCode c) {
   return c == op::ADD || c == op::SUB || c == op::MUL || c == op::DIV || c == op::CONV_2D ||
          c == op::DEPTHWISE_CONV_2D || c == op::FULLY_CONNECTED || c == op::AVERAGE_POOL_2D ||
@@ -95,6 +117,7 @@ bool fuse(Op &op, Rewriter &rw) {
 const pass::PatternSet &patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
+    s.add("merge-bounds", {op::MINIMUM, op::MAXIMUM}, merge_bounds);
     s.add("clamp-to-activation", {op::MINIMUM, op::MAXIMUM}, clamp_to_activation);
     s.add("fuse-activation", {op::RELU, op::RELU6}, fuse);
     return s;

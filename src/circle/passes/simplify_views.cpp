@@ -8,6 +8,7 @@
 //   broadcast_to whose user broadcasts by itself → its operand
 //   batch_matmul(x, transpose of the last two)   → batch_matmul with adjoint_rhs (or adjoint_lhs)
 //   broadcast_to to the same shape               → its operand
+//   broadcast_to(reshape that only adds leading ones) → broadcast_to; elementwise users likewise
 //
 // A RESHAPE merges only when its own target needs no more than one run-time dimension. Runs after
 // sink-transposes, which needs to see transposes as such.
@@ -137,11 +138,46 @@ bool drop_broadcast_operand(Op &op, Rewriter &rw) {
   return changed;
 }
 
+/// `v` without a RESHAPE that only puts ones in front; null when it has none.
+Value *without_leading_ones(const Value *v) {
+  const Op *p = v ? reshape_of(v) : nullptr;
+  if (!p)
+    return nullptr;
+  const std::span<const SymInt> from = p->operand(0)->type().shape(), to = v->type().shape();
+  if (from.size() >= to.size() || !std::ranges::equal(from, to.last(from.size())))
+    return nullptr;
+  for (SymInt d : to.first(to.size() - from.size()))
+    if (d != SymInt(1))
+      return nullptr;
+  return p->operand(0);
+}
+
 bool drop_identity_broadcast(Op &op, Rewriter &rw) {
-  if (op.operand(0)->type() != op.result()->type())
+  if (op.operand(0)->type() == op.result()->type()) {
+    rw.replace(op, op.operand(0));
+    return true;
+  }
+  if (Value *x = without_leading_ones(op.operand(0))) {
+    rw.graph().set_operand(&op, 0, x);
+    return true;
+  }
+  return false;
+}
+
+/// Broadcasting adds leading dimensions by itself.
+bool drop_leading_ones(Op &op, Rewriter &rw) {
+  bool changed = false;
+  if (op.opcode() == op::PRELU || op.num_operands() < 2)
     return false;
-  rw.replace(op, op.operand(0));
-  return true;
+  for (u32 i = 0; i < op.num_operands(); ++i) {
+    Value *x = without_leading_ones(op.operand(i));
+    const std::optional<SymDims> shape = x ? broadcast_shape(op, i, x) : std::nullopt;
+    if (!shape || !std::ranges::equal(*shape, op.result()->type().shape()))
+      continue;
+    rw.graph().set_operand(&op, i, x);
+    changed = true;
+  }
+  return changed;
 }
 
 bool fold_into_matmul(Op &op, Rewriter &rw) {
@@ -173,10 +209,13 @@ const pass::PatternSet &patterns() {
     s.add("identity-broadcast", {op::BROADCAST_TO}, drop_identity_broadcast);
     s.add("transpose-into-matmul", {op::BATCH_MATMUL}, fold_into_matmul);
     pass::Pattern map{"broadcast-into-elementwise", {}, drop_broadcast_operand};
+    pass::Pattern ones{"leading-ones-into-elementwise", {}, drop_leading_ones};
     for (const ir::OpDef *def : ir::Registry::global().all())
       if (is_circle(def->opcode) && def->has(ir::trait::kElementwise))
         map.roots.push_back(def->opcode);
+    ones.roots = map.roots;
     s.add(std::move(map));
+    s.add(std::move(ones));
     return s;
   }();
   return set;

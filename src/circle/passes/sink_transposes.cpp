@@ -288,6 +288,8 @@ bool through_reduction(Op &op, Rewriter &rw) {
       if (!gone[static_cast<size_t>(p)])
         perm.push_back(position[static_cast<size_t>(p)]);
   }
+  for (i64 &a : *axes)
+    a -= rank; // as legalization counts them
   Value *operands[] = {t.source, i32_constant(op, rw, op.operand(1), *axes)};
   const Type type = permuted_type(rw.context(), op.result()->type(), inverse(perm));
   Op *moved = recreate(rw, op, operands, std::span(&type, 1));

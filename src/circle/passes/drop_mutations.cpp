@@ -1,0 +1,70 @@
+// drop-mutations: a Circle subgraph returns the user's outputs; it has no way to write back.
+//
+//   outputs of kind BufferMutation or InputMutation → removed, with a warning for each
+//   core.state                                      → core.constant of its initial value
+//
+// The warnings (`circle.mutation.buffer`, `circle.mutation.input`) name what is no longer written.
+#include "circle/passes.h"
+
+#include "ir/builder.h"
+#include "ir/walk.h"
+
+namespace chute::circle {
+
+namespace {
+
+Diagnostic warning(const ir::OutputInfo &o) {
+  const bool buffer = o.kind == ir::OutputKind::BufferMutation;
+  Diagnostic d;
+  d.severity = Severity::Warning;
+  d.kind = ErrorKind::None;
+  d.code = buffer ? "circle.mutation.buffer" : "circle.mutation.input";
+  d.object = o.target;
+  d.message = buffer ? "the program writes this buffer; a Circle file keeps no state, so every run "
+                       "starts from the initial value"
+                     : "the program writes this input; a Circle file leaves its inputs alone";
+  d.hint = "make the new value an output of the model";
+  return d;
+}
+
+} // namespace
+
+void drop_mutations(pass::PassContext &ctx) {
+  ir::Graph &graph = ctx.graph;
+  ir::walk(graph, [&](ir::Op &op) {
+    ++ctx.counters.ops_visited;
+    if (op.opcode() != ir::core_op::state)
+      return true;
+    ir::Builder b(graph, *op.parent(), &op);
+    b.set_loc(op.loc());
+    ir::Value *c = b.constant(op.attr("value").as_constant(), op.result()->name());
+    graph.replace_all_uses(op.result(), c);
+    graph.erase(&op);
+    ++ctx.counters.rewrites;
+    return false;
+  });
+
+  ir::Op *ret = graph.return_op();
+  std::vector<ir::OutputInfo> kept;
+  std::vector<ir::Value *> values;
+  for (const ir::OutputInfo &o : graph.outputs()) {
+    if (o.kind == ir::OutputKind::BufferMutation || o.kind == ir::OutputKind::InputMutation) {
+      ctx.diagnostics.add(warning(o));
+      continue;
+    }
+    kept.push_back(o);
+    if (o.operand >= 0) {
+      values.push_back(ret->operand(static_cast<u32>(o.operand)));
+      kept.back().operand = static_cast<i32>(values.size()) - 1;
+    }
+  }
+  if (kept.size() == graph.outputs().size())
+    return;
+  graph.outputs() = std::move(kept);
+  ir::Builder b(graph, graph.body(), ret);
+  b.set_loc(ret->loc());
+  b.ret(values);
+  graph.erase(ret);
+}
+
+} // namespace chute::circle
