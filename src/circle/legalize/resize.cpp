@@ -90,12 +90,24 @@ Value *bilinear(Emit &e) {
   return e.transpose(x, kToNchw);
 }
 
+/// circle_custom.resize_bilinear is channels-last and has Circle's own options. What decompose leaves of
+/// it has neither option set, which torch has no operator for.
+Value *custom_bilinear(Emit &e) {
+  if (!e.is_static("size") || e.arg(0)->type().rank() != 4)
+    return e.unsupported("to a size known only at run time", "export with static shapes");
+  return e.typed(op::RESIZE_BILINEAR, {e.arg(0), e.i32s(e.ints("size", 2))},
+                 {{"align_corners", of(e.flag("align_corners"))},
+                  {"half_pixel_centers", of(e.flag("half_pixel_centers"))}},
+                 e.type());
+}
+
 } // namespace
 
 void add_resize_rules(pass::PatternSet &set) {
   set.add("upsample-nearest", {a::upsample_nearest2d, a::upsample_nearest2d_vec}, lower<nearest>);
   set.add("upsample-bilinear", {a::upsample_bilinear2d, a::upsample_bilinear2d_vec},
           lower<bilinear>);
+  set.add("custom-bilinear", {a::circle_custom_resize_bilinear}, lower<custom_bilinear>);
 }
 
 } // namespace chute::circle
