@@ -2,8 +2,8 @@
 
     python test/e2e/infer_cases.py [--out FILE] [--per-op N] [--missing]
 
-Every row of src/aten/table/*.def that this PyTorch (or TICO) has is called with arguments drawn from a fixed seed, on fake tensors as
-torch.export does; calls that PyTorch refuses are dropped. One line per call:
+Every row of src/aten/table/*.def that this PyTorch (or TICO) has is called with arguments drawn from a
+fixed seed, on fake tensors as torch.export does; calls that PyTorch refuses are dropped. One line per call:
 
     aten.add.Tensor | f32[2,3] i64[] | alpha=2 | f32[2,3]
     aten.cat.default | (f32[2] f32[3]) | dim=0 | f32[5]

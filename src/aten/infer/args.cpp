@@ -37,9 +37,13 @@ SymInt InferArgs::integer(std::string_view name, SymInt absent) const {
 }
 
 i64 InferArgs::literal(std::string_view name, i64 absent) {
+  // Rules compute with literals in plain integers; the bound keeps sums and squares exact.
+  constexpr i64 kLimit = i64{1} << 31;
   const SymInt v = integer(name, absent);
-  if (!check(
-          v.is_static(), kAttrError, [&] { return std::string(name) + " must be a known number"; }))
+  const bool fits = v.is_static() && v.value() > -kLimit && v.value() < kLimit;
+  if (!check(fits, kAttrError, [&] {
+        return std::string(name) + " must be a known number of reasonable size";
+      }))
     return absent;
   return v.value();
 }

@@ -36,7 +36,7 @@ public:
   bool has_attr(std::string_view name) const { return !op_.attr(name).is_none(); }
   bool flag(std::string_view name) const;
   ir::SymInt integer(std::string_view name, ir::SymInt absent = 0) const;
-  /// A literal integer; a symbolic one is an error.
+  /// A literal integer below 2^31 in size; a symbolic or larger one is an error.
   i64 literal(std::string_view name, i64 absent = 0);
   double real(std::string_view name, double absent = 0) const;
   std::string_view text(std::string_view name) const;

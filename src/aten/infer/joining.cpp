@@ -172,7 +172,8 @@ Status cartesian_prod(InferArgs& a) {
 Status combinations(InferArgs& a) {
   const Type x = a.tensor(0);
   const i64 r = a.literal("r", 2);
-  if (!a.check(x.rank() == 1 && x.dim(0).is_static() && r >= 0 && r < 64,
+  if (!a.check(x.rank() == 1 && x.dim(0).is_static() && x.dim(0).value() < 1 << 30 && r >= 0 &&
+                   r < 64,
                kShapeError,
                "takes a vector of known length") ||
       a.bad())

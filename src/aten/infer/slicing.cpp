@@ -35,8 +35,9 @@ Status split_every(InferArgs& a, size_t dim, SymInt length) {
       return a.failed();
     if (n == 0)
       add_piece(a, dim, 0);
-    for (i64 at = 0; at < n; at += step)
-      add_piece(a, dim, std::min(step, n - at));
+    // Counted in what is left: a position plus the step could pass the largest integer.
+    for (i64 left = n; left > 0; left -= std::min(step, left))
+      add_piece(a, dim, std::min(step, left));
     return a.done();
   }
   const auto pieces = a.sym().exact_div(size, length);
