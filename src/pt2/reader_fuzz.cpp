@@ -12,8 +12,8 @@
 namespace {
 
 void put(std::string& out, chute::u64 value, int bytes) {
-  for (int i = 0; i < bytes; ++i)
-    out += static_cast<char>(value >> (8 * i));
+  for (; bytes > 0; --bytes, value >>= 8)
+    out += static_cast<char>(value);
 }
 
 /// An archive of the oldest layout with this program and nothing else. Checksums are left zero.

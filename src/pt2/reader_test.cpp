@@ -262,8 +262,8 @@ TEST(ReaderProperty, DamagedJson) {
 }
 
 void put(std::string& out, u64 value, int bytes) {
-  for (int i = 0; i < bytes; ++i)
-    out += static_cast<char>(value >> (8 * i));
+  for (; bytes > 0; --bytes, value >>= 8)
+    out += static_cast<char>(value);
 }
 
 u32 crc(const std::string& text) {

@@ -8,8 +8,8 @@ namespace chute::pt2 {
 namespace {
 
 void put(std::string& out, u64 value, int bytes) {
-  for (int i = 0; i < bytes; ++i)
-    out += static_cast<char>(value >> (8 * i));
+  for (; bytes > 0; --bytes, value >>= 8)
+    out += static_cast<char>(value);
 }
 
 /// One member as a test wants it; fields left alone are right.
