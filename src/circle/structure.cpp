@@ -455,7 +455,7 @@ private:
       const cs::Tensor &tensor = *graph_->tensors()->Get(t);
       if (!stop_ && tensor.is_variable())
         states_[t].producer = State::kVariable;
-      else if (!stop_ && !payload(file_, tensor.buffer()).empty())
+      else if (!stop_ && tensor.buffer() != 0 && !payload(file_, tensor.buffer()).empty())
         states_[t].producer = State::kConstant;
     }
     check_port(graph_->inputs(), "inputs", true);

@@ -1,0 +1,40 @@
+// Any bytes: the verifier answers, the reader gives a graph exactly when nothing fatal was found, and
+// what was read can be written and read again.
+#include "circle/ops.h"
+#include "circle/reader.h"
+#include "circle/verify.h"
+#include "circle/writer.h"
+#include "ir/context.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "support/check.h"
+
+#include <algorithm>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  using namespace chute;
+  circle::register_dialect();
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte *>(data), size);
+  Diagnostics found;
+  circle::verify(bytes, found);
+  const bool fatal = std::any_of(found.all().begin(), found.all().end(), [](const Diagnostic &d) {
+    return d.severity == Severity::Error && d.kind == ErrorKind::BadInput;
+  });
+  ir::Context ctx;
+  auto graph = circle::read(ctx, bytes, {});
+  CHUTE_CHECK(!(graph && fatal), "the reader takes a file that the verifier calls fatally wrong");
+  if (!graph)
+    return 0;
+  Diagnostics invalid;
+  ir::verify(**graph, invalid);
+  CHUTE_CHECK(!invalid.has_errors(), to_text(invalid.all().front()).c_str());
+  const auto written = circle::write_bytes(**graph);
+  if (!written)
+    return 0;
+  ir::Context other;
+  const auto again = circle::read(other, *written, {});
+  CHUTE_CHECK(again.has_value(), to_text(again.error()).c_str());
+  const auto twice = circle::write_bytes(**again);
+  CHUTE_CHECK(twice.has_value() && *twice == *written, "writing what was written changes it");
+  return 0;
+}
