@@ -1,20 +1,11 @@
 """Convert each exported program, check the file, and compare four executions with PyTorch's outputs:
 chute's evaluator on the `.pt2` and on the `.circle`, tico's interpreter and onert on the `.circle`.
-
 """
-import os
-import pathlib
-import subprocess
-import sys
-
+import oracles
 import pytest
-
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import make_models  # noqa: E402
-import oracles  # noqa: E402
-import cases_tricky  # noqa: E402,F401
-from cases import CASES  # noqa: E402
+from cases import CASES
+from conftest import chute
+from make_models import GENERATED
 
 # Cases that chute refuses, with what it must say about them. Refusing is exit code 3.
 UNSUPPORTED = {}
