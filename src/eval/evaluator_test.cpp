@@ -3,6 +3,7 @@
 #include "aten/ops.h"
 #include "eval/kernel.h"
 #include "ir/builder.h"
+#include "ir/text.h"
 #include "ir/sym_table.h"
 
 #include <gtest/gtest.h>
@@ -131,6 +132,66 @@ TEST_F(EvaluatorTest, LongChainNeedsNoStackAndFreesAsItGoes) {
   ASSERT_TRUE(out);
   EXPECT_EQ((*out)[0].at(0), 3);
   EXPECT_EQ(seen, 200'001u);
+}
+
+// --- control flow, from text ----------------------------------------------------------------------
+Result<std::vector<Tensor>> run_text(std::string_view text, const std::vector<Tensor> &inputs) {
+  aten::register_dialect();
+  ir::Context context;
+  const auto graph = ir::parse(context, text);
+  if (!graph)
+    return tl::unexpected(graph.error());
+  return evaluate(**graph, inputs);
+}
+
+TEST(Regions, Cond) {
+  constexpr std::string_view kText = R"(graph @main(%p: bool[], %x: f32[2]) {
+    %y = higher_order.cond(%p, %x) do (%a: f32[2]) {
+      %n = aten.neg.default(%a) : f32[2]
+      return %n
+    } do (%b: f32[2]) {
+      return %b
+    } : f32[2]
+    return %y
+  })";
+  const Tensor x = Tensor::f32({2}, {1, 2});
+  auto out = run_text(kText, {Tensor::scalar_int(ElementType::Bool, 1), x});
+  ASSERT_TRUE(out) << out.error().message << out.error().object;
+  EXPECT_TRUE(same_bits((*out)[0], Tensor::f32({2}, {-1, -2})));
+  out = run_text(kText, {Tensor::scalar_int(ElementType::Bool, 0), x});
+  ASSERT_TRUE(out);
+  EXPECT_TRUE(same_bits((*out)[0], x));
+}
+
+TEST(Regions, WhileLoopRunsInConstantStack) {
+  const auto out = run_text(R"(graph @main(%i: i64[], %x: f32[2], %d: f32[2]) {
+    %j, %y = higher_order.while_loop(%i, %x, %d) {segments = [2, 1]} do (%a: i64[], %b: f32[2], %c: f32[2]) {
+      %t = aten.lt.Scalar(%a) {other = 50000} : bool[]
+      return %t
+    } do (%a: i64[], %b: f32[2], %c: f32[2]) {
+      %n = aten.add.Scalar(%a) {other = 1} : i64[]
+      %s = aten.add.Tensor(%b, %c) : f32[2]
+      return %n, %s
+    } : i64[], f32[2]
+    return %j, %y
+  })",
+                            {Tensor::scalar_int(ElementType::I64, 0), Tensor::f32({2}, {0, 0}),
+                             Tensor::f32({2}, {1, 2})});
+  ASSERT_TRUE(out) << out.error().message << out.error().object;
+  EXPECT_EQ((*out)[0].int_at(0), 50000);
+  EXPECT_TRUE(same_bits((*out)[1], Tensor::f32({2}, {50000, 100000})));
+}
+
+TEST(Symbols, NumbersReadFromDataDefineSizes) {
+  const auto out = run_text(R"(graph @main(%n: i64[], %x: f32[1]) {
+    sym u0 in [0, inf]
+    %u0 = aten.item.default(%n) : int
+    %y = aten.expand.default(%x) {size = [u0]} : f32[u0]
+    return %y
+  })",
+                            {Tensor::scalar_int(ElementType::I64, 3), Tensor::f32({1}, {7})});
+  ASSERT_TRUE(out) << out.error().message << out.error().object;
+  EXPECT_TRUE(same_bits((*out)[0], Tensor::f32({3}, {7, 7, 7})));
 }
 
 TEST(KernelTable, EveryAtenEntryNamesAnOperator) {
