@@ -183,6 +183,7 @@ void add_pool_rules(pass::PatternSet &set);
 void add_norm_rules(pass::PatternSet &set);
 void add_movement_rules(pass::PatternSet &set);
 void add_indexing_rules(pass::PatternSet &set);
+void add_scatter_rules(pass::PatternSet &set);
 void add_resize_rules(pass::PatternSet &set);
 
 } // namespace chute::circle

@@ -63,6 +63,7 @@ const pass::PatternSet &legalize_patterns() {
     add_norm_rules(s);
     add_movement_rules(s);
     add_indexing_rules(s);
+    add_scatter_rules(s);
     add_resize_rules(s);
     return s;
   }();
