@@ -159,6 +159,35 @@ V cdist(Emit& e) {
   return distance(e, diff, e.number("p"), false);
 }
 
+/// Sums products of three operands that first get dimensions of size 1 (bilinear's decomposition).
+V trilinear(Emit& e) {
+  const auto lifted = [&](u32 i, std::string_view name) {
+    V x = e.in(i);
+    auto at = e.ints(name);
+    std::sort(at.begin(), at.end());
+    for (i64 d : at)
+      x = e.unsqueeze(x, int(d));
+    return x;
+  };
+  V y = e.mul(e.mul(lifted(0, "expand1"), lifted(1, "expand2")), lifted(2, "expand3"));
+  const auto gone = e.ints("sumdim");
+  return gone.empty() ? y : e.sum(y, e.dims("sumdim", y->type().rank()), false);
+}
+
+/// Distances of all pairs of rows i < j.
+V pdist(Emit& e) {
+  V x = e.in();
+  if (x->type().dim(0).is_symbolic())
+    return e.reject("pairs of a number of rows that is not static");
+  const i64 n = x->type().dim(0).value();
+  std::vector<i64> first, second;
+  for (i64 i = 0; i < n; ++i)
+    for (i64 j = i + 1; j < n; ++j)
+      first.push_back(i), second.push_back(j);
+  V diff = e.sub(e.index_select(x, 0, e.i64s(first)), e.index_select(x, 0, e.i64s(second)));
+  return distance(e, diff, e.number("p"), false);
+}
+
 V cosine_similarity(Emit& e) {
   V a = e.in(0), b = e.in(1);
   const ElementType t = e.type().element();
@@ -249,6 +278,11 @@ void add_contraction_rules(pass::PatternSet& set) {
   set.add("pairwise-distance", {op::pairwise_distance}, rule<[](Emit& e) {
             V diff = e.add(e.sub(e.in(0), e.in(1)), e.number("eps"));
             return distance(e, diff, e.number("p"), e.flag("keepdim"));
+          }>);
+  set.add("trilinear", {op::u_trilinear}, rule<trilinear>);
+  set.add("pdist", {op::pdist, op::u_pdist_forward}, rule<pdist>);
+  set.add("int-mm", {op::u_int_mm}, rule<[](Emit& e) {
+            return e.matmul(e.cast(e.in(0), ElementType::I32), e.cast(e.in(1), ElementType::I32));
           }>);
   set.add("cosine-similarity", {op::cosine_similarity}, rule<cosine_similarity>);
   set.add("cross", {op::cross, op::linalg_cross}, rule<cross>);

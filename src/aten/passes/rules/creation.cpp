@@ -127,6 +127,41 @@ V diag(Emit& e) {
       {{"offset", Attr::of_int(offset)}, {"dim1", Attr::of_int(0)}, {"dim2", Attr::of_int(1)}});
 }
 
+V block_diag(Emit& e) {
+  const ElementType t = e.type().element();
+  const SymInt width = e.type().dim(1);
+  Values rows;
+  i64 before = 0;
+  for (V x : e.list(0)) {
+    Shape s = e.shape_of(x);
+    while (s.size() < 2)
+      s.insert(s.begin(), 1);
+    if (s[1].is_symbolic() || width.is_symbolic())
+      return e.reject("blocks of a size that is not static");
+    const i64 after = width.value() - before - s[1].value();
+    rows.push_back(e.pad(e.cast(e.view(x, s), t), {before, after}, Attr::of_int(0)));
+    before += s[1].value();
+  }
+  return e.cat(rows, 0);
+}
+
+/// All combinations of one element per operand, the last one moving fastest.
+V cartesian_prod(Emit& e) {
+  const Values in = e.list(0);
+  if (in.size() == 1)
+    return in[0];
+  Shape grid;
+  for (V x : in)
+    grid.push_back(x->type().dim(0));
+  Values columns;
+  for (size_t i = 0; i < in.size(); ++i) {
+    Shape s(in.size(), 1);
+    s[i] = grid[i];
+    columns.push_back(e.view(e.expand(e.view(in[i], s), grid), {e.mul_sizes(grid), 1}));
+  }
+  return e.cat(columns, 1);
+}
+
 V diff(Emit& e) {
   V x = e.in();
   const int dim = e.dim("dim", x->type().rank());
@@ -192,6 +227,8 @@ void add_creation_rules(pass::PatternSet& set) {
   set.add("hann-window", {op::hann_window}, rule<hann_window>);
   set.add("diag-embed", {op::diag_embed}, rule<diag_embed>);
   set.add("diag", {op::diag}, rule<diag>);
+  set.add("block-diag", {op::block_diag}, rule<block_diag>);
+  set.add("cartesian-prod", {op::cartesian_prod}, rule<cartesian_prod>);
   set.add("diff", {op::diff}, rule<diff>);
 }
 

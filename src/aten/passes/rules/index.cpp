@@ -145,6 +145,64 @@ V diagonal_scatter(Emit& e) {
   return e.permute(y, back);
 }
 
+/// Writes into the flat tensor at positions computed here.
+V as_strided_scatter(Emit& e) {
+  const auto size = e.ints("size"), stride = e.ints("stride");
+  const i64 offset = e.given("storage_offset") ? e.integer("storage_offset") : 0;
+  if (e.failed())
+    return nullptr;
+  i64 count = 1;
+  for (i64 s : size)
+    count *= s;
+  std::vector<i64> at(size_t(count), offset);
+  i64 inner = 1;
+  for (size_t i = size.size(); i-- > 0;) {
+    for (i64 n = 0; n < count; ++n)
+      at[size_t(n)] += n / inner % size[i] * stride[i];
+    inner *= size[i];
+  }
+  V x = e.in(0);
+  V flat = e.view(x, {e.mul_sizes(e.shape_of(x))});
+  V src = e.view(e.cast(e.in(1), x->type().element()), {count});
+  return e.view(put_at(e, flat, 0, e.i64s(at), src, false), e.shape());
+}
+
+V put_flat(Emit& e) {
+  V x = e.in(0), at = e.in(1), src = e.in(2);
+  V flat = e.view(x, {e.mul_sizes(e.shape_of(x))});
+  const SymInt n = e.mul_sizes(e.shape_of(at));
+  return e.view(put_at(e, flat, 0, e.view(at, {n}), e.view(src, {n}), e.flag("accumulate")),
+                e.shape());
+}
+
+/// Columns back into a picture: every patch is added where it came from.
+V col2im(Emit& e) {
+  const auto size = e.ints("output_size", 2), k = e.ints("kernel_size", 2),
+             d = e.ints("dilation", 2), p = e.ints("padding", 2), s = e.ints("stride", 2);
+  V x = e.in();
+  const bool single = x->type().rank() == 2;
+  if (single)
+    x = e.unsqueeze(x, 0);
+  if (e.failed() || !x->type().has_static_shape())
+    return e.reject("columns of a size that is not static");
+  const i64 h = size[0] + 2 * p[0], w = size[1] + 2 * p[1];
+  const i64 rows = (h - d[0] * (k[0] - 1) - 1) / s[0] + 1;
+  const i64 columns = (w - d[1] * (k[1] - 1) - 1) / s[1] + 1;
+  std::vector<i64> at;
+  for (i64 ky = 0; ky < k[0]; ++ky)
+    for (i64 kx = 0; kx < k[1]; ++kx)
+      for (i64 r = 0; r < rows; ++r)
+        for (i64 c = 0; c < columns; ++c)
+          at.push_back((ky * d[0] + r * s[0]) * w + kx * d[1] + c * s[1]);
+  const i64 batch = x->type().dim(0).value();
+  const i64 channels = x->type().dim(1).value() / (k[0] * k[1]);
+  V zeros = e.full({batch, channels, h * w}, 0, x->type().element());
+  V src = e.view(x, {batch, channels, i64(at.size())});
+  V y = e.view(put_at(e, zeros, 2, e.i64s(at), src, true), {batch, channels, h, w});
+  y = e.slice(e.slice(y, 2, p[0], p[0] + size[0]), 3, p[1], p[1] + size[1]);
+  return single ? e.squeeze(y, 0) : y;
+}
+
 V take_along(Emit& e) {
   V x = e.in(0), index = e.in(1);
   if (!e.given("dim")) {
@@ -203,6 +261,9 @@ void add_index_rules(pass::PatternSet& set) {
   set.add("slice-scatter", {op::slice_scatter}, rule<slice_scatter>);
   set.add("select-scatter", {op::select_scatter}, rule<select_scatter>);
   set.add("diagonal-scatter", {op::diagonal_scatter}, rule<diagonal_scatter>);
+  set.add("as-strided-scatter", {op::as_strided_scatter}, rule<as_strided_scatter>);
+  set.add("put", {op::put}, rule<put_flat>);
+  set.add("col2im", {op::col2im}, rule<col2im>);
   set.add("take", {op::take}, rule<[](Emit& e) {
             V x = e.view(e.in(0), {e.mul_sizes(e.shape_of(e.in(0)))});
             V at = e.view(e.in(1), {e.mul_sizes(e.shape_of(e.in(1)))});

@@ -389,7 +389,7 @@ void add_movement_rules(pass::PatternSet& set) {
   set.add("view",
           {op::view,
            op::reshape,
-           op::reshape_as,
+           op::reshape_as, op::view_as,
            op::flatten_using_ints,
            op::unflatten_int,
            op::squeeze,

@@ -210,6 +210,11 @@ void add_norm_rules(pass::PatternSet& set) {
                           {"eps", Attr::of_float(rms_eps(e))}}),
                     nullptr};
           }>);
+  set.add("weight-norm-interface", {op::u_weight_norm_interface}, rule<[](Emit& e) -> Values {
+            if (e.used(1))
+              return e.reject("the norms of a weight norm are used"), Values{};
+            return {weight_norm(e), nullptr};
+          }>);
   set.add("weight-norm", {op::u_weight_norm}, rule<weight_norm>);
 }
 

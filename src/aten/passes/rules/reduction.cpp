@@ -253,6 +253,59 @@ ir::Op* sort(Emit& e, V x, i64 dim, bool descending) {
       op::sort, {x}, {{"dim", Attr::of_int(dim)}, {"descending", Attr::of_bool(descending)}});
 }
 
+/// The lower middle of all elements; NaN where one of them is.
+V median(Emit& e) {
+  V x = e.in();
+  if (x->type().rank() == 0)
+    return x;
+  const SymInt n = e.mul_sizes(e.shape_of(x));
+  ir::Op* s = sort(e, e.view(x, {n}), 0, false);
+  if (!s)
+    return nullptr;
+  const bool floating = ir::is_float(x->type().element());
+  V middle = e.select(s->result(0), 0, e.sym().floordiv(e.sym().sub(n, 1), 2));
+  V last = e.select(s->result(0), 0, e.sym().sub(n, 1)); // NaN sorts last
+  return floating ? e.where(e.op(op::isnan_default, {last}), last, middle) : middle;
+}
+
+V trapezoid(Emit& e) {
+  V y = e.in();
+  const int dim = e.dim("dim", y->type().rank());
+  const SymInt n = y->type().dim(dim);
+  V pairs = e.add(e.slice(y, dim, 1, n), e.slice(y, dim, 0, e.sym().sub(n, 1)));
+  return e.mul(e.sum(e.to_float(pairs), {dim}, false), e.number("dx") / 2);
+}
+
+V logcumsumexp(Emit& e) {
+  V x = e.up(e.in());
+  if (x->type().rank() == 0)
+    return x;
+  const int dim = e.dim("dim", x->type().rank());
+  V top = e.amax(x, {dim}, true);
+  V safe = e.where(e.eq(e.abs(top), kInf), e.scalar_like(0, top), top);
+  V sum = e.op(op::cumsum, {e.exp(e.sub(x, safe))}, {{"dim", Attr::of_int(dim)}});
+  return e.add(e.log(sum), safe);
+}
+
+/// How many boundaries lie below each value (or not above it, with `right`).
+V bucketize(Emit& e, V values, V boundaries, bool right) {
+  // [.., n, 1] against [.., 1, m]; one row of boundaries serves values of any shape.
+  V v = e.unsqueeze(values, values->type().rank());
+  const int rank = boundaries->type().rank();
+  V b = rank > 1 ? e.unsqueeze(boundaries, rank - 1) : boundaries;
+  V below = right ? e.le(b, v) : e.lt(b, v);
+  V count = e.sum(e.cast(below, ElementType::I64), {below->type().rank() - 1}, false);
+  return e.cast(count, e.type().element());
+}
+
+V searchsorted(Emit& e) {
+  if (e.in(2))
+    return e.reject("searchsorted with a sorter");
+  const bool right =
+      e.given("side") ? e.attr("side").as_string() == "right" : e.flag("right");
+  return bucketize(e, e.in(1), e.in(0), right);
+}
+
 /// The k-th smallest along a dimension (k from 0) with its index.
 Values kth(Emit& e, SymInt k, int dim, bool keep) {
   V x = e.in();
@@ -341,6 +394,12 @@ void add_reduction_rules(pass::PatternSet& set) {
             return kth(
                 e, e.integer("k") - 1, e.dim("dim", e.in()->type().rank()), e.flag("keepdim"));
           }>);
+  set.add("median", {op::median}, rule<median>);
+  set.add("trapezoid", {op::trapezoid_dx}, rule<trapezoid>);
+  set.add("logcumsumexp", {op::logcumsumexp}, rule<logcumsumexp>);
+  set.add("bucketize", {op::bucketize_Tensor},
+          rule<[](Emit& e) { return bucketize(e, e.in(0), e.in(1), e.flag("right")); }>);
+  set.add("searchsorted", {op::searchsorted_Tensor}, rule<searchsorted>);
   set.add("trace", {op::trace}, rule<[](Emit& e) {
             V x = e.in();
             const SymInt rows = x->type().dim(0), columns = x->type().dim(1);
