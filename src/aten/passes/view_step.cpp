@@ -69,12 +69,14 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
 #define ON(name) case ir::index(op::name):
     ON(alias)
     ON(detach)
-    ON(detach_) ON(lift) ON(lift_fresh) ON(positive) ON(data) ON(resolve_conj) ON(resolve_neg)
+    ON(detach_)
+    ON(lift) ON(lift_fresh) ON(positive) ON(data) ON(resolve_conj) ON(resolve_neg)
         s.kind = Kind::Same;
     break;
     ON(to_device)
     ON(to_dtype)
-    ON(to_dtype_layout) ON(to_other) ON(to_prim_dtype) s.kind =
+    ON(to_dtype_layout)
+    ON(to_other) ON(to_prim_dtype) s.kind =
         op.attr("copy").kind() == ir::AttrKind::Bool && op.attr("copy").as_bool() ? Kind::Copy
         : from.element() == to.element()                                          ? Kind::Same
                                                                                   : Kind::Copy;
@@ -107,8 +109,9 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
     }
     ON(split_Tensor)
     ON(split_sizes)
-    ON(split_with_sizes) ON(chunk) ON(unsafe_chunk) ON(tensor_split_indices)
-        ON(tensor_split_sections) part(dim_attr(op, "dim", rank));
+    ON(split_with_sizes)
+    ON(chunk) ON(unsafe_chunk) ON(tensor_split_indices) ON(tensor_split_sections)
+        part(dim_attr(op, "dim", rank));
     break;
     ON(hsplit_int) part(rank == 1 ? 0 : 1);
     break;
@@ -151,12 +154,14 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
     }
     ON(movedim_int)
     ON(movedim_intlist)
-    ON(moveaxis_int) ON(moveaxis_intlist)
+    ON(moveaxis_int)
+    ON(moveaxis_intlist)
         permute(movedim_order(rank, int_list(op.attr("source")), int_list(op.attr("destination"))));
     break;
     ON(view)
     ON(reshape)
-    ON(reshape_as) ON(view_as) ON(flatten_using_ints) ON(unflatten_int) ON(squeeze) ON(squeeze_dim)
+    ON(reshape_as)
+    ON(view_as) ON(flatten_using_ints) ON(unflatten_int) ON(squeeze) ON(squeeze_dim)
         ON(squeeze_dims) ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d)
             ON(contiguous) s.kind = Kind::Reshape;
     break;

@@ -301,8 +301,7 @@ V bucketize(Emit& e, V values, V boundaries, bool right) {
 V searchsorted(Emit& e) {
   if (e.in(2))
     return e.reject("searchsorted with a sorter");
-  const bool right =
-      e.given("side") ? e.attr("side").as_string() == "right" : e.flag("right");
+  const bool right = e.given("side") ? e.attr("side").as_string() == "right" : e.flag("right");
   return bucketize(e, e.in(1), e.in(0), right);
 }
 
@@ -397,7 +396,8 @@ void add_reduction_rules(pass::PatternSet& set) {
   set.add("median", {op::median}, rule<median>);
   set.add("trapezoid", {op::trapezoid_dx}, rule<trapezoid>);
   set.add("logcumsumexp", {op::logcumsumexp}, rule<logcumsumexp>);
-  set.add("bucketize", {op::bucketize_Tensor},
+  set.add("bucketize",
+          {op::bucketize_Tensor},
           rule<[](Emit& e) { return bucketize(e, e.in(0), e.in(1), e.flag("right")); }>);
   set.add("searchsorted", {op::searchsorted_Tensor}, rule<searchsorted>);
   set.add("trace", {op::trace}, rule<[](Emit& e) {
