@@ -15,15 +15,15 @@ struct Axis {
   i64 dilation = 1;
 
   i64 extent() const { return (kernel - 1) * dilation + 1; }
-  /// Elements after the input that the last window reaches (never negative). With a run-time size the
-  /// symmetric padding.
+  /// Elements after the input that the last window reaches (never negative). With a run-time size
+  /// the symmetric padding.
   i64 after() const {
     if (in.is_symbolic() || out.is_symbolic())
       return before;
     return std::max<i64>(0, (out.value() - 1) * stride + extent() - in.value() - before);
   }
-  /// Whether Circle's SAME padding gives the very same windows: ceil(in / stride) of them, with half of
-  /// the padding (rounded down) in front.
+  /// Whether Circle's SAME padding gives the very same windows: ceil(in / stride) of them, with
+  /// half of the padding (rounded down) in front.
   bool is_same() const {
     if (in.is_symbolic() || out.is_symbolic())
       return stride == 1 && 2 * before == extent() - 1;
@@ -40,7 +40,7 @@ struct Padding {
   Dims pairs; ///< for PAD on NHWC; empty when there is none
 };
 
-inline Padding choose_padding(const Axis &h, const Axis &w) {
+inline Padding choose_padding(const Axis& h, const Axis& w) {
   if (h.is_valid() && w.is_valid())
     return {"VALID", {}};
   if (h.is_same() && w.is_same())
