@@ -245,14 +245,16 @@ void Graph::discard(Op *op) {
 void Graph::destroy(Op *op) {
   if (listener_)
     listener_->erased(*op);
+  // Detached before its uses go: of a value that it uses twice, the last user that a listener sees is
+  // this operator, and must not look alive.
+  if (op->parent_)
+    unlink_op(op);
   for (Use &use : op->operand_uses())
     if (Value *value = use.value_) {
       unlink_use(use);
       if (listener_)
         listener_->uses_changed(*value);
     }
-  if (op->parent_)
-    unlink_op(op);
   --num_ops_;
   slab_.deallocate(op,
                    block_bytes(op->num_operands_, op->num_results_, op->num_attrs_,

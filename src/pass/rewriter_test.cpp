@@ -64,6 +64,17 @@ TEST_F(RewriterTest, RewritesToAFixedPointAndErasesWhatDied) {
   EXPECT_FALSE(run(set)) << "a second run has nothing to do";
 }
 
+TEST_F(RewriterTest, AnOperatorThatUsesAValueTwiceIsNotLookedAtAfterItDied) {
+  Value *x = graph.add_argument(graph.body(), type);
+  Value *r = op(aten::op::relu, {x});
+  op(aten::op::mul_Tensor, {r, r}); // unused: erased while one of its uses of r is still linked
+  ir::Builder(graph, graph.body()).ret(std::array{op(aten::op::neg, {op(aten::op::neg, {r})})});
+  PatternSet set;
+  set.add("neg-of-neg", {aten::op::neg}, neg_of_neg);
+  EXPECT_TRUE(run(set));
+  EXPECT_EQ(ops(), (std::vector<std::string>{"aten.relu.default", "core.return"}));
+}
+
 TEST_F(RewriterTest, CountsRejectionsByReason) {
   Value *x = graph.add_argument(graph.body(), type);
   ir::Builder(graph, graph.body()).ret(std::array{op(aten::op::neg, {x})});
