@@ -120,6 +120,13 @@ void add_activation_rules(pass::PatternSet& set) {
                 {e.in()},
                 {{"negative_slope", Attr::of_float((e.number("lower") + e.number("upper")) / 2)}});
           }>);
+  set.add("rrelu-functional", {op::rrelu_with_noise_functional}, rule<[](Emit& e) -> Values {
+            if (e.flag("training") || e.used(1))
+              return e.reject("random slopes of a model in training mode"), Values{};
+            const double slope = (e.number("lower") + e.number("upper")) / 2;
+            return {e.op(op::leaky_relu, {e.in()}, {{"negative_slope", Attr::of_float(slope)}}),
+                    nullptr};
+          }>);
   set.add("softmax", {op::softmax_int}, rule<[](Emit& e) { return softmax(e, false); }>);
   set.add("log-softmax", {op::log_softmax_int}, rule<[](Emit& e) { return softmax(e, true); }>);
   set.add("half-to-float", {op::u_softmax, op::u_log_softmax}, rule<[](Emit& e) -> V {
