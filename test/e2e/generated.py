@@ -182,7 +182,8 @@ class Draw:
     def cast(self):
         x = self.pick()
         to = {"float": torch.int64, "int": torch.float32, "bool": torch.float32}[self.values[x][1]]
-        self.step(f"to {to}", lambda v: v.to(to), [x])
+        # 2.7: a saturated 1.0 must not sit on the edge where float arithmetic decides the integer
+        self.step(f"to {to}", lambda v: (v * 2.7 if v.is_floating_point() else v).to(to), [x])
 
     def split(self):
         x = self.pick(rank=1)

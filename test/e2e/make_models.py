@@ -29,12 +29,14 @@ def tensors(tree):
 
 
 def run(module, inputs):
-    """What a functional program has to give: buffers and inputs that the module wrote to, then what it returned."""
+    """What the module returned as out0, ...; buffers and inputs that it wrote to as state0, ..."""
     state = [*module.buffers(), *tensors(inputs)]
     before = [t.clone() for t in state]
     with torch.no_grad():
         returned = tensors(module(*inputs))
-    return [t for t, old in zip(state, before) if not torch.equal(t, old)] + returned
+    changed = [t for t, old in zip(state, before) if not torch.equal(t, old)]
+    return {f"{name}{i}": t.detach().numpy() for name, group in (("state", changed), ("out", returned))
+            for i, t in enumerate(group)}
 
 
 def record(folder, module, inputs, dynamic=None):
@@ -48,7 +50,7 @@ def record(folder, module, inputs, dynamic=None):
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     np.savez(folder / "inputs.npz", **{f"in{i}": t.numpy() for i, t in enumerate(given)})
-    np.savez(folder / "expected.npz", **{f"out{i}": t.detach().numpy() for i, t in enumerate(expected)})
+    np.savez(folder / "expected.npz", **expected)
     return None
 
 

@@ -95,7 +95,8 @@ def restore_shape(got, want):
     return [g.reshape(w.shape) if g.size == w.size else g for g, w in zip(got, want)] if len(got) == len(want) else got
 
 
-def load(path):
-    """Arrays of an .npz with keys in0, in1, ... or out0, out1, ..., in that order."""
+def load(path, *prefixes):
+    """Arrays of an .npz whose keys are a prefix and a number: by prefix, then by number."""
     data = np.load(path)
-    return [data[key] for key in sorted(data.files, key=lambda k: int(k.lstrip("inout")))]
+    return [data[key] for prefix in prefixes
+            for key in sorted((k for k in data.files if k.rstrip("0123456789") == prefix), key=lambda k: int(k[len(prefix):]))]

@@ -98,7 +98,7 @@ def test_unused_input_stays(models, tmp_path):
 
 
 @pytest.mark.parametrize("name, most", [("conv_chain", 2), ("conv_residual", 2), ("conv_cat_channels", 2), ("conv_unet", 2),
-                                        ("conv_squeeze_excite", 2), ("conv_bn_relu6", 2), ("pool_of_permuted", 0)])
+                                        ("conv_squeeze_excite", 2), ("conv2d_bn_relu6", 2), ("pool_of_permuted", 0)])
 def test_neighbours_that_agree_have_no_transposes(models, tmp_path, name, most):
     """At most one at the entry and one at the exit, whose order PyTorch fixes."""
     seen = histogram(convert(models / name / "model.pt2", tmp_path / "out.circle"))

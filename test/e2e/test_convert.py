@@ -1,6 +1,10 @@
 """Convert each exported program, check the file, and compare four executions with PyTorch's outputs:
 chute's evaluator on the `.pt2` and on the `.circle`, tico's interpreter and onert on the `.circle`.
+
+A program that writes to a buffer or an input gives the new content too, before what it returns; a `.circle` file has
+the returned values alone, and no f64.
 """
+import numpy as np
 import oracles
 import pytest
 from cases import CASES
@@ -8,19 +12,20 @@ from conftest import chute
 from make_models import GENERATED
 
 # Cases that chute refuses, with what it must say about them. Refusing is exit code 3.
-UNSUPPORTED = {}
+UNSUPPORTED = {name: "aten.index_put.default: no lowering to Circle is known"
+               for name in ("write_strided", "write_rows")}
 
 # Cases that no independent runtime executes, or executes as PyTorch does, with the reason; chute's own evaluator
 # still has to agree on the file.
-NO_ORACLE = {}
+NO_ORACLE = {"topk": "neither has a kernel for TOPK_V2"}
 
 # Where onert computes something else, and why that is not the file's fault.
-ONERT_DIFFERS = {}
+ONERT_DIFFERS = {"bn_shared_conv": "the other two executions of the same file agree with PyTorch"}
 
 
 def evaluate(model, inputs, out):
     chute("run", model, "--inputs", inputs, "-o", out)
-    return oracles.load(out)
+    return oracles.load(out, "out")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -44,18 +49,21 @@ def test_generated(models, tmp_path, name):
 
 
 def convert_and_compare(folder, tmp_path, name, rtol, atol):
-    circle, want = tmp_path / "model.circle", oracles.load(folder / "expected.npz")
+    circle, expected = tmp_path / "model.circle", folder / "expected.npz"
+    want, inputs = oracles.load(expected, "out"), oracles.load(folder / "inputs.npz", "in")
 
-    def check(who, got):
+    def check(who, got, want=want):
         _, wrong = oracles.difference(got, want, rtol, atol)
         assert not wrong, f"{who}: {wrong}"
 
-    check("chute run model.pt2", evaluate(folder / "model.pt2", folder / "inputs.npz", tmp_path / "aten.npz"))
+    check("chute run model.pt2", evaluate(folder / "model.pt2", folder / "inputs.npz", tmp_path / "aten.npz"),
+          oracles.load(expected, "state", "out"))
     chute("convert", folder / "model.pt2", "-o", circle)
     chute("verify", circle)
-    check("chute run model.circle", evaluate(circle, folder / "inputs.npz", tmp_path / "circle.npz"))
+    np.savez(tmp_path / "bound.npz", **{f"in{i}": x for i, x in enumerate(oracles.bind(circle, inputs))})
+    check("chute run model.circle", evaluate(circle, tmp_path / "bound.npz", tmp_path / "circle.npz"))
 
-    inputs, agreed, notes = oracles.load(folder / "inputs.npz"), 0, []
+    agreed, notes = 0, []
     for who, runtime in (("tico", oracles.run_reference), ("onert", oracles.run_onert)):
         if who == "onert" and (name in ONERT_DIFFERS or name in GENERATED):
             continue
