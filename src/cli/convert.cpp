@@ -4,6 +4,7 @@
 #include "cli/progress.h"
 
 #include <cstdio>
+#include <unistd.h>
 
 namespace chute::cli {
 
@@ -31,6 +32,7 @@ public:
   }
 
   int run(Session& session) override {
+    session.diagnostics.set_file(input_);
     if (!ends_with(output_, ".circle")) {
       Diagnostic d;
       d.kind = ErrorKind::Usage;
@@ -57,7 +59,8 @@ public:
                                : PassOptions::stats_text(report.passes))
                      .c_str(),
                  stderr);
-    if (ok && !session.quiet)
+    // A summary for a person at a terminal; scripts ask for it with --json.
+    if (ok && (session.json || (!session.quiet && isatty(STDOUT_FILENO))))
       print(session, report);
     return session.finish();
   }

@@ -235,6 +235,7 @@ public:
   }
 
   int run(Session &session) override {
+    session.diagnostics.set_file(model_);
     ir::Context ctx;
     auto model = load_model(ctx, model_, session.threads, session.diagnostics);
     if (!model)

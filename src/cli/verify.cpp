@@ -30,6 +30,7 @@ public:
   }
 
   int run(Session &session) override {
+    session.diagnostics.set_file(file_);
     Result<std::string> from_input; // keeps the bytes of standard input
     ir::Context ctx;
     if (file_ == "-") {

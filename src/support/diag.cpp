@@ -83,6 +83,8 @@ std::string json_quote(std::string_view text) {
 std::string to_text(const Diagnostic &d) {
   std::string out(severity_name(d.severity));
   out += "[" + d.code + "]";
+  if (!d.file.empty())
+    out += " " + d.file + (d.object.empty() ? "" : ":");
   if (!d.object.empty())
     out += " " + d.object;
   if (!d.module_path.empty() || !d.source_line.empty()) {
@@ -104,6 +106,7 @@ std::string to_json(const Diagnostic &d) {
   };
   field("code", d.code);
   field("message", d.message);
+  field("file", d.file);
   field("object", d.object);
   field("module_path", d.module_path);
   field("source_line", d.source_line);

@@ -30,13 +30,15 @@ struct Diagnostic {
   ErrorKind kind = ErrorKind::Failure;
   std::string code;
   std::string message;
+  std::string file; ///< the input that it is about; empty when it is about none
   std::string object;
   std::string module_path; ///< e.g. "layers.3.mlp.up_proj"; empty when unknown
   std::string source_line; ///< e.g. "model.py:41"; empty when unknown
   std::string hint;        ///< the nearest way out; empty when there is none
 };
 
-/// The text form that a terminal shows: `error[code] object (module, source): message` and a hint line.
+/// The text form that a terminal shows: `error[code] file: object (module, source): message` and a hint
+/// line.
 std::string to_text(const Diagnostic &d);
 /// One JSON object on one line.
 std::string to_json(const Diagnostic &d);
@@ -45,9 +47,14 @@ std::string to_json(const Diagnostic &d);
 class Diagnostics {
 public:
   void add(Diagnostic d) {
+    const bool about_input = d.kind != ErrorKind::Usage && d.kind != ErrorKind::Output;
+    if (d.file.empty() && about_input && d.object != file_)
+      d.file = file_;
     errors_ += d.severity == Severity::Error;
     all_.push_back(std::move(d));
   }
+  /// The input that findings added from now on are about, where they do not say it themselves.
+  void set_file(std::string path) { file_ = std::move(path); }
   bool has_errors() const { return errors_ != 0; }
   size_t error_count() const { return errors_; }
   const std::vector<Diagnostic> &all() const { return all_; }
@@ -59,6 +66,7 @@ public:
   }
 
 private:
+  std::string file_;
   std::vector<Diagnostic> all_;
   size_t errors_ = 0;
 };
