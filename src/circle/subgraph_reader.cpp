@@ -160,8 +160,9 @@ public:
 private:
   const cs::Tensor &tensor(u32 t) const { return *sub_.tensors()->Get(t); }
 
+  /// Names cost as much as operators; a graph that is only checked goes without.
   ir::StringId name_of(u32 t) {
-    const auto *name = tensor(t).name();
+    const auto *name = contract_ ? nullptr : tensor(t).name();
     return name ? reader_.ctx().intern({name->data(), name->size()}) : ir::StringId();
   }
 
@@ -253,11 +254,9 @@ private:
     const ir::OpCode opcode = *from_wire(effective_code(code));
     const WireDef &w = wire(opcode);
     const ir::OpDef &def = ir::Registry::global().def(opcode);
-    if (size_of(in.outputs()) && tensor(static_cast<u32>(in.outputs()->Get(0))).name())
-      builder_.set_loc(graph_.locations().add(
-          name_of(static_cast<u32>(in.outputs()->Get(0))), nullptr, 0));
-    else
-      builder_.set_loc({});
+    const ir::StringId node =
+        size_of(in.outputs()) ? name_of(static_cast<u32>(in.outputs()->Get(0))) : ir::StringId();
+    builder_.set_loc(node ? graph_.locations().add(node, nullptr, 0) : ir::LocId());
 
     operands_.clear();
     for (u32 i = 0; i < size_of(in.inputs()); ++i) {
