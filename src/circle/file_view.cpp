@@ -3,6 +3,8 @@
 #include "circle/element.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 namespace chute::circle {
 
@@ -23,7 +25,7 @@ Result<FileView> open_view(std::span<const std::byte> bytes) {
   const size_t size = std::min<size_t>(bytes.size(), (size_t{1} << 31) - 1);
   const size_t most_tables = size / 4 + 64; // each table is reached through an offset of 4 bytes
   flatbuffers::Verifier verifier(reinterpret_cast<const u8 *>(bytes.data()), size, 64,
-                                 static_cast<flatbuffers::uoffset_t>(most_tables), false);
+                                 static_cast<flatbuffers::uoffset_t>(most_tables), true);
   if (!verifier.VerifyBuffer<cs::Model>(nullptr))
     return bad("circle.file.flatbuffer",
                "the flatbuffer is damaged: an offset or a length points outside of the file");
@@ -41,6 +43,18 @@ std::span<const std::byte> payload(const FileView &file, u32 buffer) {
       b->size() > file.bytes.size() - b->offset())
     return {};
   return file.bytes.subspan(b->offset(), b->size());
+}
+
+std::shared_ptr<const std::byte[]> aligned_copy(std::span<const std::byte> &bytes) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 16 == 0)
+    return nullptr;
+  auto words = std::make_shared<std::vector<u64>>(bytes.size() / 8 + 3);
+  auto *to = reinterpret_cast<std::byte *>(words->data());
+  to += (16 - reinterpret_cast<uintptr_t>(to) % 16) % 16;
+  if (!bytes.empty())
+    std::memcpy(to, bytes.data(), bytes.size());
+  bytes = {to, bytes.size()};
+  return {words, to};
 }
 
 i32 effective_code(const cs::OperatorCode &code) {

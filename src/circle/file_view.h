@@ -23,6 +23,10 @@ struct FileView {
 /// Errors: kind BadInput, `circle.file.identifier`, `circle.file.flatbuffer`.
 Result<FileView> open_view(std::span<const std::byte> bytes);
 
+/// Numbers in a flatbuffer are read in place, so its first byte has to lie on a multiple of 16, as mapped
+/// files and allocations do. Other bytes are copied, and `bytes` then views the copy that is returned.
+std::shared_ptr<const std::byte[]> aligned_copy(std::span<const std::byte> &bytes);
+
 /// A buffer's payload: inline, external, or empty. Only after the structure was checked.
 std::span<const std::byte> payload(const FileView &file, u32 buffer);
 

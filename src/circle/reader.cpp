@@ -142,6 +142,8 @@ Result<Model> read_view(ir::Context &ctx, const FileView &file,
 Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
                          std::shared_ptr<const void> owner) {
   register_dialect();
+  if (auto copy = aligned_copy(bytes))
+    owner = std::move(copy);
   auto view = open_view(bytes);
   if (!view)
     return tl::unexpected(view.error());

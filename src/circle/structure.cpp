@@ -249,11 +249,20 @@ private:
         bad(std::to_string(scales) + " scales for " + std::to_string(d) + " channels",
             Level::Fatal);
     }
-    if (options_.only_fatal || !checked_quants_.insert(q).second || !spend(scales))
+    const auto *mx = q->details_as_MXQuantization();
+    const bool is_mx = mx || tensor.type() == cs::TensorType_MXINT8 ||
+                       tensor.type() == cs::TensorType_MXFP4;
+    const i64 mx_axis = mx ? mx->axis() : q->quantized_dimension();
+    if (is_mx && (mx_axis < -static_cast<i64>(rank) || mx_axis >= rank))
+      bad("blocks along axis " + std::to_string(mx_axis) + " of a tensor of rank " +
+              std::to_string(rank),
+          Level::Fatal);
+    if (!checked_quants_.insert(q).second || !spend(scales))
       return;
     for (u32 i = 0; i < scales; ++i)
       if (const float s = q->scale()->Get(i); !(s > 0) || !std::isfinite(s)) {
-        bad("scale " + std::to_string(i) + " is " + std::to_string(s));
+        bad("scale " + std::to_string(i) + " is " + std::to_string(s),
+            s == 0 ? Level::Error : Level::Fatal);
         break;
       }
   }

@@ -43,11 +43,14 @@ SymInt FileReader::fresh_symbol() {
 Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tensor,
                                                           ElementType element) {
   const cs::QuantizationParameters *q = tensor.quantization();
-  const bool mx = element == ElementType::MXINT8 || element == ElementType::MXFP4;
+  const bool mx = element == ElementType::MXINT8 || element == ElementType::MXFP4 ||
+                  (q && q->details_type() == cs::QuantizationDetails_MXQuantization);
   if (!q || (size_of(q->scale()) == 0 && !mx &&
              q->details_type() == cs::QuantizationDetails_NONE))
     return nullptr;
-  const auto [it, fresh] = quants_.try_emplace(q, nullptr);
+  // An axis may count from the end, so the rank is part of the key.
+  const auto rank = static_cast<i32>(size_of(tensor.shape()));
+  const auto [it, fresh] = quants_.try_emplace({q, mx ? rank : -1}, nullptr);
   if (!fresh)
     return it->second;
   ir::Quantization out;
@@ -56,10 +59,12 @@ Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tens
     return fail(ErrorKind::Unsupported, "circle.read.quantization",
                 "block-wise quantization, whose scales are tensors, is not read",
                 tensor_name(tensor), "dequantize the tensor first");
-  if (mx || q->details_type() == cs::QuantizationDetails_MXQuantization) {
+  if (mx) {
     const auto *details = q->details_as_MXQuantization();
     out.kind = ir::QuantKind::MX;
     out.axis = details ? details->axis() : q->quantized_dimension();
+    if (out.axis < 0)
+      out.axis += rank;
     out.block_size = 32;
   } else if (size_of(q->scale()) == 0) {
     return nullptr; // a custom scheme: its bytes mean nothing here

@@ -37,7 +37,8 @@ private:
   ir::Graph &graph_;
   boost::unordered_flat_map<u64, Copy> copies_; // by buffer, and whether unpacked
   boost::unordered_flat_map<u64, const ir::Constant *> constants_; // by buffer and type
-  boost::unordered_flat_map<const ::circle::QuantizationParameters *, const ir::Quantization *>
+  boost::unordered_flat_map<std::pair<const ::circle::QuantizationParameters *, i32>,
+                            const ir::Quantization *>
       quants_;
   u32 symbols_ = 0;
 };

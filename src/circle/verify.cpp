@@ -145,6 +145,7 @@ private:
 void verify(std::span<const std::byte> bytes, Diagnostics &diagnostics,
             const VerifyOptions &options) {
   register_dialect();
+  const auto copy = aligned_copy(bytes);
   auto file = open_view(bytes);
   if (!file) {
     diagnostics.add(file.error());
