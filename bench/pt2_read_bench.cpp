@@ -30,7 +30,7 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-const char* input() { return std::getenv("CHUTE_BENCH_PT2"); }
+const char *input() { return std::getenv("CHUTE_BENCH_PT2"); }
 
 double peak_rss_mb() {
   rusage usage{};
@@ -44,7 +44,7 @@ double seconds_since(Clock::time_point start) {
 
 /// Reads with `threads`; false on failure. The time includes opening the file and freeing the
 /// graph.
-bool read_once(unsigned threads, pt2::Summary& summary) {
+bool read_once(unsigned threads, pt2::Summary &summary) {
   aten::register_dialect();
   ir::Context ctx;
   Diagnostics diagnostics;
@@ -53,7 +53,7 @@ bool read_once(unsigned threads, pt2::Summary& summary) {
   return pt2::read(ctx, input(), diagnostics, options, &summary).has_value();
 }
 
-void read_program(benchmark::State& state) {
+void read_program(benchmark::State &state) {
   if (!input()) {
     state.SkipWithError("set CHUTE_BENCH_PT2 to a .pt2 file");
     return;
@@ -75,7 +75,7 @@ void read_program(benchmark::State& state) {
 }
 
 /// One parse by simdjson's DOM and one read per iteration, each from a fresh mapping.
-void read_over_parse(benchmark::State& state) {
+void read_over_parse(benchmark::State &state) {
   if (!input()) {
     state.SkipWithError("set CHUTE_BENCH_PT2 to a .pt2 file");
     return;
@@ -93,7 +93,7 @@ void read_over_parse(benchmark::State& state) {
     const auto zip = file ? pt2::Zip::open((*file)->bytes(), *file) : pt2::Zip::open({}, nullptr);
     std::optional<std::string_view> json;
     if (zip)
-      for (const pt2::ZipEntry& e : zip->entries())
+      for (const pt2::ZipEntry &e : zip->entries())
         if (e.name.ends_with("models/" + summary.model + ".json"))
           json = zip->read(e, false)->text();
     start = cpu_seconds();

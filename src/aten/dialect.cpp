@@ -39,8 +39,8 @@ void register_dialect() {
       const Row &row = kRows[i];
       t->schemas[i] = parse_schema(row.schema, registry.context());
       const Schema &s = t->schemas[i];
-      t->defs[i] = {row.name, row.code, row.traits, s.operands, s.attrs, s.results, row.infer,
-                    nullptr};
+      t->defs[i] = {row.name, row.code,  row.traits, s.operands,
+                    s.attrs,  s.results, row.infer,  nullptr};
     }
     registry.add(t->defs);
     return t;

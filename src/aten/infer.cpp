@@ -4,14 +4,12 @@
 
 namespace chute::aten {
 
-Status infer_unset(const ir::Op& op, ir::Graph&, std::vector<ir::Type>&) {
-  return fail(ErrorKind::Failure,
-              "aten.infer.none",
-              "result types can not be computed",
+Status infer_unset(const ir::Op &op, ir::Graph &, std::vector<ir::Type> &) {
+  return fail(ErrorKind::Failure, "aten.infer.none", "result types can not be computed",
               std::string(op.name()));
 }
 
-Status run_rule(InferRule rule, const ir::Op& op, ir::Graph& graph, std::vector<ir::Type>& out) {
+Status run_rule(InferRule rule, const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out) {
   InferArgs args(op, graph, out);
   if (args.bad())
     return args.failed();

@@ -20,11 +20,11 @@ using ir::SymInt;
 
 class Garbage {
 public:
-  Garbage(ir::Graph& graph, u64 seed) : graph_(graph), random_(seed) {}
+  Garbage(ir::Graph &graph, u64 seed) : graph_(graph), random_(seed) {}
 
-  std::vector<ir::Value*> operands(const ir::OpDef& def, std::vector<SymInt>& segments) {
-    std::vector<ir::Value*> out;
-    for (const ir::OperandSpec& spec : def.operands) {
+  std::vector<ir::Value *> operands(const ir::OpDef &def, std::vector<SymInt> &segments) {
+    std::vector<ir::Value *> out;
+    for (const ir::OperandSpec &spec : def.operands) {
       using enum ir::OperandArity;
       const bool list = spec.arity == Variadic || spec.arity == VariadicOptional;
       const bool optional = spec.arity == Optional || spec.arity == VariadicOptional;
@@ -36,8 +36,8 @@ public:
     return out;
   }
 
-  Attr attr(const ir::AttrSpec& spec) {
-    ir::Context& ctx = graph_.context();
+  Attr attr(const ir::AttrSpec &spec) {
+    ir::Context &ctx = graph_.context();
     if (spec.nullable && below(4) == 0)
       return Attr::none();
     switch (spec.type) {
@@ -58,7 +58,7 @@ public:
     }
     case AttrType::Floats: {
       std::vector<double> v(below(4));
-      for (double& x : v)
+      for (double &x : v)
         x = real();
       return ctx.floats_attr(v);
     }
@@ -70,7 +70,7 @@ public:
     case AttrType::Any: return Attr::of_int(integer());
     default: {
       std::vector<SymInt> v(below(5));
-      for (SymInt& x : v)
+      for (SymInt &x : v)
         x = integer();
       return ctx.ints_attr(v);
     }
@@ -111,24 +111,24 @@ private:
     return static_cast<ElementType>(1 + below(static_cast<u64>(ir::kNumElementTypes) - 1));
   }
 
-  ir::Value* tensor() {
+  ir::Value *tensor() {
     constexpr std::array<i64, 8> kSizes{
         0, 1, 1, 2, 3, 4, i64{1} << 40, std::numeric_limits<i64>::max()};
     std::vector<SymInt> shape(below(6));
-    for (SymInt& d : shape)
+    for (SymInt &d : shape)
       d = below(6) ? SymInt(kSizes[below(kSizes.size())]) : graph_.context().sym().symbol("s0");
     const ElementType e = below(2) ? ElementType::F32 : element();
     return graph_.add_argument(graph_.body(), graph_.context().tensor_type(e, shape));
   }
 
-  ir::Graph& graph_;
+  ir::Graph &graph_;
   std::mt19937_64 random_;
 };
 
 TEST(InferHostile, AnswersOrRefuses) {
   register_dialect();
   size_t answered = 0, refused = 0;
-  for (const ir::OpDef* def : ir::Registry::global().all()) {
+  for (const ir::OpDef *def : ir::Registry::global().all()) {
     if (ir::index(def->opcode) < ir::kAtenBase || ir::index(def->opcode) >= ir::kCircleBase ||
         def->has(ir::trait::kRegions))
       continue;
@@ -137,22 +137,22 @@ TEST(InferHostile, AnswersOrRefuses) {
     Garbage garbage(graph, ir::index(def->opcode));
     for (int trial = 0; trial < 100; ++trial) {
       std::vector<SymInt> segments;
-      const std::vector<ir::Value*> operands = garbage.operands(*def, segments);
+      const std::vector<ir::Value *> operands = garbage.operands(*def, segments);
       std::vector<ir::NamedAttr> attrs;
-      for (const ir::AttrSpec& spec : def->attrs)
+      for (const ir::AttrSpec &spec : def->attrs)
         if (spec.name == "segments")
           attrs.push_back({spec.name, ctx.ints_attr(segments)});
         else
           attrs.push_back({spec.name, garbage.attr(spec)});
       ir::Builder builder(graph, graph.body());
-      const Result<ir::Op*> op = builder.try_create(def->opcode, operands, attrs);
+      const Result<ir::Op *> op = builder.try_create(def->opcode, operands, attrs);
       if (!op) {
         ++refused;
         EXPECT_FALSE(op.error().code.empty());
         continue;
       }
       ++answered;
-      for (const ir::Value& v : (*op)->results()) {
+      for (const ir::Value &v : (*op)->results()) {
         const bool sized = v.type().is_tensor();
         for (SymInt d : sized ? v.type().shape() : std::span<const SymInt>())
           EXPECT_TRUE(d.is_symbolic() || d.value() >= 0) << def->name;

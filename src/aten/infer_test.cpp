@@ -20,7 +20,7 @@ using ir::ElementType;
 using ir::SymInt;
 using ir::Type;
 
-std::string print(ir::Context& ctx, Type t) {
+std::string print(ir::Context &ctx, Type t) {
   if (!t.is_tensor())
     return t == ctx.int_type() ? "int" : t == ctx.bool_type() ? "bool" : "float";
   std::string s(ir::element_type_name(t.element()));
@@ -33,10 +33,10 @@ std::string print(ir::Context& ctx, Type t) {
 /// One line of test/data/infer_cases.txt; the grammar is in test/e2e/infer_cases.py.
 class CaseReader {
 public:
-  CaseReader(std::string_view text, ir::Graph& graph) : text_(text), graph_(graph) {}
+  CaseReader(std::string_view text, ir::Graph &graph) : text_(text), graph_(graph) {}
 
   /// Operands in table order and, for two variadic ones, their counts.
-  void operands(std::vector<ir::Value*>& out, std::vector<SymInt>& segments) {
+  void operands(std::vector<ir::Value *> &out, std::vector<SymInt> &segments) {
     for (skip(); at_ < text_.size(); skip()) {
       const size_t before = out.size();
       if (eat('(')) {
@@ -50,7 +50,7 @@ public:
   }
 
   Attr value(ir::AttrType wanted) {
-    ir::Context& ctx = graph_.context();
+    ir::Context &ctx = graph_.context();
     if (eat('@'))
       return Attr::of_element(*ir::parse_element_type(word()));
     if (eat('"')) {
@@ -101,7 +101,7 @@ private:
       ++at_;
     return text_.substr(start, at_ - start);
   }
-  ir::Value* operand() {
+  ir::Value *operand() {
     if (eat('-'))
       return nullptr;
     const ElementType e = *ir::parse_element_type(word());
@@ -124,7 +124,7 @@ private:
 
   std::string_view text_;
   size_t at_ = 0;
-  ir::Graph& graph_;
+  ir::Graph &graph_;
 };
 
 std::vector<std::string_view> fields(std::string_view line) {
@@ -139,14 +139,14 @@ std::vector<std::string_view> fields(std::string_view line) {
 }
 
 /// Inferred result types as the file writes them, or the error.
-std::string
-inferred(std::string_view operator_name, std::string_view operands, std::string_view attrs) {
+std::string inferred(std::string_view operator_name, std::string_view operands,
+                     std::string_view attrs) {
   ir::Context ctx;
   ir::Graph graph(ctx);
-  const ir::OpDef* def = ir::Registry::global().find(operator_name);
+  const ir::OpDef *def = ir::Registry::global().find(operator_name);
   if (!def)
     return "unknown operator";
-  std::vector<ir::Value*> values;
+  std::vector<ir::Value *> values;
   std::vector<SymInt> segments;
   CaseReader(operands, graph).operands(values, segments);
   std::vector<ir::NamedAttr> named;
@@ -161,19 +161,19 @@ inferred(std::string_view operator_name, std::string_view operands, std::string_
   if (def->attr_index("segments") >= 0)
     named.push_back({"segments", ctx.ints_attr(segments)});
   ir::Builder builder(graph, graph.body());
-  const Result<ir::Op*> op = builder.try_create(def->opcode, values, named);
+  const Result<ir::Op *> op = builder.try_create(def->opcode, values, named);
   if (!op)
     return to_text(op.error());
   std::string out;
-  for (const ir::Value& v : (*op)->results())
+  for (const ir::Value &v : (*op)->results())
     out += (out.empty() ? "" : " ") + print(ctx, v.type());
   return out;
 }
 
 /// What the traits promise of types, on the types that PyTorch gave.
-std::string
-broken_trait(std::string_view operator_name, std::string_view operands, std::string_view results) {
-  const ir::OpDef* def = ir::Registry::global().find(operator_name);
+std::string broken_trait(std::string_view operator_name, std::string_view operands,
+                         std::string_view results) {
+  const ir::OpDef *def = ir::Registry::global().find(operator_name);
   if (!def)
     return {};
   const auto first = [](std::string_view list) { return list.substr(0, list.find(' ')); };
@@ -222,7 +222,7 @@ protected:
     ctx_.sym().set_range(ctx_.sym().symbol("s1"), {2, 1 << 20});
   }
   SymInt dim(std::string_view text) { return *ctx_.sym().parse(text); }
-  ir::Value* tensor(std::initializer_list<std::string_view> dims,
+  ir::Value *tensor(std::initializer_list<std::string_view> dims,
                     ElementType e = ElementType::F32) {
     std::vector<SymInt> shape;
     for (std::string_view d : dims)
@@ -230,14 +230,14 @@ protected:
     return graph_.add_argument(graph_.body(), ctx_.tensor_type(e, shape));
   }
   /// Result types as text, or the error's code.
-  std::string
-  infer(ir::OpCode code, std::vector<ir::Value*> operands, std::vector<ir::NamedAttr> attrs = {}) {
+  std::string infer(ir::OpCode code, std::vector<ir::Value *> operands,
+                    std::vector<ir::NamedAttr> attrs = {}) {
     ir::Builder b(graph_, graph_.body());
-    const Result<ir::Op*> op = b.try_create(code, operands, attrs);
+    const Result<ir::Op *> op = b.try_create(code, operands, attrs);
     if (!op)
       return op.error().code;
     std::string out;
-    for (const ir::Value& v : (*op)->results())
+    for (const ir::Value &v : (*op)->results())
       out += (out.empty() ? "" : " ") + print(ctx_, v.type());
     return out;
   }
@@ -260,12 +260,11 @@ TEST_F(InferSymbolic, Broadcasting) {
 }
 
 TEST_F(InferSymbolic, Views) {
-  ir::Value* x = tensor({"s0", "4", "s1"});
+  ir::Value *x = tensor({"s0", "4", "s1"});
   EXPECT_EQ(infer(op::view, {x}, {{"size", ints({"s0", "-1"})}}), "f32[s0,4*s1]");
   EXPECT_EQ(infer(op::view, {x}, {{"size", ints({"-1", "2", "s1"})}}), "f32[2*s0,2,s1]");
   EXPECT_EQ(infer(op::flatten_using_ints, {x}, {{"start_dim", Attr::of_int(1)}}), "f32[s0,4*s1]");
-  EXPECT_EQ(infer(op::unflatten_int,
-                  {tensor({"2*s0"})},
+  EXPECT_EQ(infer(op::unflatten_int, {tensor({"2*s0"})},
                   {{"dim", Attr::of_int(0)}, {"sizes", ints({"-1", "2"})}}),
             "f32[s0,2]");
   EXPECT_EQ(infer(op::view, {tensor({"6"})}, {{"size", ints({"4", "-1"})}}), "aten.infer.shape");
@@ -274,8 +273,7 @@ TEST_F(InferSymbolic, Views) {
 
 TEST_F(InferSymbolic, SlicesStayPlainWhereRangesDecide) {
   const auto slice = [&](Attr start, Attr end, i64 step = 1) {
-    return infer(op::slice_Tensor,
-                 {tensor({"s0"})},
+    return infer(op::slice_Tensor, {tensor({"s0"})},
                  {{"start", start}, {"end", end}, {"step", Attr::of_int(step)}});
   };
   const auto i = [](i64 v) { return Attr::of_int(v); };
@@ -288,7 +286,7 @@ TEST_F(InferSymbolic, SlicesStayPlainWhereRangesDecide) {
 }
 
 TEST_F(InferSymbolic, JoinsAndSplits) {
-  const std::vector<ir::Value*> two{tensor({"s0", "3"}), tensor({"s1", "3"})};
+  const std::vector<ir::Value *> two{tensor({"s0", "3"}), tensor({"s1", "3"})};
   EXPECT_EQ(infer(op::cat, two), "f32[s0 + s1,3]");
   EXPECT_EQ(infer(op::split_Tensor, {tensor({"3*s0"})}, {{"split_size", Attr::of_int(dim("s0"))}}),
             "f32[s0] f32[s0] f32[s0]");
@@ -302,8 +300,7 @@ TEST_F(InferSymbolic, Windows) {
             "f32[s0,4,floordiv(s1 - 3, 2) + 1,3]");
   EXPECT_EQ(infer(op::conv2d, {x, w, nullptr}, {{"padding", ints({"1", "1"})}}), "f32[s0,4,s1,8]");
   EXPECT_EQ(infer(op::conv2d, {x, w, nullptr}, {{"stride", ints({"0", "1"})}}), "aten.infer.attr");
-  EXPECT_EQ(infer(op::upsample_nearest2d_vec,
-                  {tensor({"1", "3", "s0", "4"})},
+  EXPECT_EQ(infer(op::upsample_nearest2d_vec, {tensor({"1", "3", "s0", "4"})},
                   {{"output_size", Attr::none()},
                    {"scale_factors", ctx_.floats_attr(std::array{2.0, 1.5})}}),
             "f32[1,3,2*s0,6]");
@@ -317,7 +314,7 @@ TEST_F(InferSymbolic, DataDependentShapesAreErrors) {
 }
 
 TEST_F(InferSymbolic, WrongDimensionsAndTypesAreErrors) {
-  ir::Value* x = tensor({"2", "3"});
+  ir::Value *x = tensor({"2", "3"});
   EXPECT_EQ(infer(op::sum_dim_IntList, {x}, {{"dim", ints({"2"})}}), "aten.infer.dim");
   EXPECT_EQ(infer(op::mean_dim, {tensor({"2"}, ElementType::I64)}, {{"dim", ints({"0"})}}),
             "aten.infer.dtype");
@@ -325,7 +322,7 @@ TEST_F(InferSymbolic, WrongDimensionsAndTypesAreErrors) {
   EXPECT_EQ(
       infer(op::add_Tensor, {tensor({"2"}, ElementType::U16), tensor({"2"}, ElementType::I32)}),
       "aten.infer.dtype");
-  ir::Value* number = graph_.add_argument(graph_.body(), ctx_.int_type());
+  ir::Value *number = graph_.add_argument(graph_.body(), ctx_.int_type());
   EXPECT_EQ(infer(op::relu, {number}), "aten.infer.operand");
 }
 
@@ -333,9 +330,9 @@ TEST_F(InferSymbolic, PerTensorQuantizationTravelsWithMovement) {
   const float scale = 0.5f;
   ir::Quantization per_tensor;
   per_tensor.scales = std::span(&scale, 1);
-  const ir::Quantization* q = ctx_.quantization(per_tensor);
+  const ir::Quantization *q = ctx_.quantization(per_tensor);
   const Type t = ctx_.tensor_type(ElementType::I8, std::array{SymInt(2), SymInt(3)}, q);
-  ir::Value* x = graph_.add_argument(graph_.body(), t);
+  ir::Value *x = graph_.add_argument(graph_.body(), t);
   ir::Builder b(graph_, graph_.body());
   EXPECT_EQ(b.create(op::permute, {x}, {{"dims", ints({"1", "0"})}})->type().quant(), q);
   EXPECT_EQ(b.create(op::add_Tensor, {x, x})->type().quant(), nullptr);
@@ -377,7 +374,7 @@ TEST(Promotion, PairwiseIsCommutativeAndKeepsItself) {
 TEST(Table, EveryRowHasInference) {
   register_dialect();
   size_t rows = 0;
-  for (const ir::OpDef* def : ir::Registry::global().all()) {
+  for (const ir::OpDef *def : ir::Registry::global().all()) {
     if (ir::index(def->opcode) < ir::kAtenBase || ir::index(def->opcode) >= ir::kCircleBase)
       continue;
     ++rows;

@@ -9,9 +9,10 @@
 ///   ATEN_OP(identifier, traits, inference, "aten.add.Tensor", "(Tensor self, …) -> Tensor")
 ///
 /// `identifier` names the constant in aten::op. `schema` is the operator's signature as PyTorch
-/// prints it, the source of operand and attribute names, types and defaults. Tensors become operands,
-/// everything else an attribute of the same name. Arguments without meaning for a compiled program
-/// (device, layout, memory format, generator, pin_memory, non_blocking) have no field.
+/// prints it, the source of operand and attribute names, types and defaults. Tensors become
+/// operands, everything else an attribute of the same name. Arguments without meaning for a
+/// compiled program (device, layout, memory format, generator, pin_memory, non_blocking) have no
+/// field.
 namespace chute::aten {
 
 enum class OpIndex : u16 {

@@ -108,7 +108,7 @@ ElementType real_element(ElementType e) {
   }
 }
 
-void PromotionState::merge(ElementType& slot, ElementType e) {
+void PromotionState::merge(ElementType &slot, ElementType e) {
   const auto merged = promote_types(slot, e);
   refused_ |= !merged.has_value();
   slot = merged.value_or(slot);
@@ -155,16 +155,16 @@ std::optional<ElementType> result_type(std::span<const ir::Type> tensors,
   return state.result();
 }
 
-std::optional<ElementType> promoted_type(const ir::Op& op) {
+std::optional<ElementType> promoted_type(const ir::Op &op) {
   PromotionState state;
-  const ir::OpDef& def = op.def();
+  const ir::OpDef &def = op.def();
   for (u32 i = 0; i < def.operands.size(); ++i) {
     const std::string_view name = def.operands[i].name;
     if (name == "out" || name == "condition")
       continue;
     const ir::Op::Segment s = op.segment(i);
     for (u32 k = 0; k < s.count; ++k)
-      if (const ir::Value* v = op.operand(s.first + k); v && v->type().is_tensor())
+      if (const ir::Value *v = op.operand(s.first + k); v && v->type().is_tensor())
         state.add_tensor(v->type());
   }
   for (u32 i = 0; i < def.attrs.size(); ++i)
@@ -173,7 +173,7 @@ std::optional<ElementType> promoted_type(const ir::Op& op) {
   return state.result();
 }
 
-std::optional<ElementType> computation_type(const ir::Op& op) {
+std::optional<ElementType> computation_type(const ir::Op &op) {
   const auto e = promoted_type(op);
   return e && op.has(ir::trait::kIntToFloat) ? int_to_float(*e) : e;
 }

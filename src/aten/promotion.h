@@ -42,7 +42,7 @@ public:
   std::optional<ir::ElementType> result() const;
 
 private:
-  void merge(ir::ElementType& slot, ir::ElementType e);
+  void merge(ir::ElementType &slot, ir::ElementType e);
   ir::ElementType dimensioned_ = ir::ElementType::None;
   ir::ElementType zero_dim_ = ir::ElementType::None;
   ir::ElementType scalar_ = ir::ElementType::None;
@@ -57,9 +57,9 @@ std::optional<ir::ElementType> result_type(std::span<const ir::Type> tensors,
 /// `out` and `condition`) and its scalar attributes self, other, exponent, min, max
 /// promoted, then raised to float where the operator has kIntToFloat. Result types differ from it
 /// only for comparisons (Bool). nullopt when PyTorch refuses the combination.
-std::optional<ir::ElementType> computation_type(const ir::Op& op);
+std::optional<ir::ElementType> computation_type(const ir::Op &op);
 
 /// The same without the trait kIntToFloat.
-std::optional<ir::ElementType> promoted_type(const ir::Op& op);
+std::optional<ir::ElementType> promoted_type(const ir::Op &op);
 
 } // namespace chute::aten

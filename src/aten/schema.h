@@ -15,8 +15,9 @@ struct Schema {
 };
 
 /// Reads "(Tensor self, int[2] stride=1, *, bool flag=False) -> (Tensor a, Tensor[] b)". Names view
-/// into `text`. Default lists are interned in `ctx`. Operators with two or more variadic operands get
-/// a last attribute `segments`. A signature outside the grammar is a fault of the table: checked.
+/// into `text`. Default lists are interned in `ctx`. Operators with two or more variadic operands
+/// get a last attribute `segments`. A signature outside the grammar is a fault of the table:
+/// checked.
 Schema parse_schema(std::string_view text, ir::Context &ctx);
 
 } // namespace chute::aten

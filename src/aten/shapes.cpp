@@ -15,9 +15,9 @@ std::optional<int> normalize_dim(SymInt dim, int rank) {
   return static_cast<int>(dim.value() < 0 ? dim.value() + n : dim.value());
 }
 
-SymInt numel(ir::Context& ctx, DimSpan shape) { return ctx.sym().product(shape); }
+SymInt numel(ir::Context &ctx, DimSpan shape) { return ctx.sym().product(shape); }
 
-bool provably_le(const SymTable& sym, SymInt a, SymInt b) {
+bool provably_le(const SymTable &sym, SymInt a, SymInt b) {
   if (a.is_static() && b.is_static())
     return a.value() <= b.value();
   return sym.range(a).max <= sym.range(b).min;
@@ -26,19 +26,19 @@ bool provably_le(const SymTable& sym, SymInt a, SymInt b) {
 namespace {
 
 /// a <= b by the range of their difference, which sees that s - 1 <= s.
-bool difference_le(SymTable& sym, SymInt a, SymInt b) {
+bool difference_le(SymTable &sym, SymInt a, SymInt b) {
   return provably_le(sym, a, b) || sym.range(sym.sub(b, a)).min >= 0;
 }
 
 } // namespace
 
-SymInt sym_min(SymTable& sym, SymInt a, SymInt b) {
+SymInt sym_min(SymTable &sym, SymInt a, SymInt b) {
   if (difference_le(sym, a, b))
     return a;
   return difference_le(sym, b, a) ? b : sym.min(a, b);
 }
 
-SymInt sym_max(SymTable& sym, SymInt a, SymInt b) {
+SymInt sym_max(SymTable &sym, SymInt a, SymInt b) {
   if (difference_le(sym, a, b))
     return b;
   return difference_le(sym, b, a) ? a : sym.max(a, b);
@@ -50,7 +50,7 @@ std::optional<Dims> broadcast(DimSpan a, DimSpan b) {
   Dims out(a.begin(), a.end());
   const size_t skip = a.size() - b.size();
   for (size_t i = 0; i < b.size(); ++i) {
-    SymInt& d = out[skip + i];
+    SymInt &d = out[skip + i];
     if (b[i] == SymInt(1) || d == b[i])
       continue;
     if (d != SymInt(1))
@@ -60,8 +60,8 @@ std::optional<Dims> broadcast(DimSpan a, DimSpan b) {
   return out;
 }
 
-std::optional<Dims> resolve_view(ir::Context& ctx, DimSpan from, DimSpan sizes) {
-  SymTable& sym = ctx.sym();
+std::optional<Dims> resolve_view(ir::Context &ctx, DimSpan from, DimSpan sizes) {
+  SymTable &sym = ctx.sym();
   Dims out(sizes.begin(), sizes.end());
   SymInt known = 1;
   int missing = -1;
@@ -96,32 +96,22 @@ std::optional<Dims> resolve_view(ir::Context& ctx, DimSpan from, DimSpan sizes) 
 namespace {
 
 /// in + before + after - dilation * (kernel - 1) - 1: how far the window can travel.
-SymInt
-travel(SymTable& sym, SymInt in, SymInt before, SymInt after, SymInt dilation, SymInt kernel) {
+SymInt travel(SymTable &sym, SymInt in, SymInt before, SymInt after, SymInt dilation,
+              SymInt kernel) {
   const SymInt padded = sym.add(sym.add(in, before), after);
   return sym.sub(sym.sub(padded, sym.mul(dilation, sym.sub(kernel, 1))), 1);
 }
 
 } // namespace
 
-SymInt window_output(SymTable& sym,
-                     SymInt in,
-                     SymInt pad_before,
-                     SymInt pad_after,
-                     SymInt dilation,
-                     SymInt kernel,
-                     SymInt stride) {
+SymInt window_output(SymTable &sym, SymInt in, SymInt pad_before, SymInt pad_after, SymInt dilation,
+                     SymInt kernel, SymInt stride) {
   const SymInt t = travel(sym, in, pad_before, pad_after, dilation, kernel);
   return sym.add(sym.floordiv(t, stride), 1);
 }
 
-SymInt window_output_ceil(SymTable& sym,
-                          SymInt in,
-                          SymInt pad_before,
-                          SymInt pad_after,
-                          SymInt dilation,
-                          SymInt kernel,
-                          SymInt stride) {
+SymInt window_output_ceil(SymTable &sym, SymInt in, SymInt pad_before, SymInt pad_after,
+                          SymInt dilation, SymInt kernel, SymInt stride) {
   const SymInt t = travel(sym, in, pad_before, pad_after, dilation, kernel);
   const SymInt out = sym.add(sym.floordiv(sym.sub(sym.add(t, stride), 1), stride), 1);
   const SymInt last_start = sym.mul(sym.sub(out, 1), stride);
@@ -130,11 +120,8 @@ SymInt window_output_ceil(SymTable& sym,
   return sym.apply(ir::SymOp::Where, std::array{in_padding, sym.sub(out, 1), out});
 }
 
-SliceRange resolve_slice(SymTable& sym,
-                         SymInt size,
-                         std::optional<SymInt> start,
-                         std::optional<SymInt> end,
-                         SymInt step) {
+SliceRange resolve_slice(SymTable &sym, SymInt size, std::optional<SymInt> start,
+                         std::optional<SymInt> end, SymInt step) {
   const auto bound = [&](std::optional<SymInt> b, SymInt absent) {
     if (!b)
       return absent;

@@ -106,14 +106,21 @@ void make_enums(std::deque<EnumDef> &out) {
 
 FieldType field_type(std::string_view text) {
   constexpr std::pair<std::string_view, FieldType> kNames[] = {
-      {"int", FieldType::Int},           {"uint", FieldType::UInt},
-      {"long", FieldType::Long},         {"bool", FieldType::Bool},
-      {"float", FieldType::Float},       {"string", FieldType::String},
+      {"int", FieldType::Int},
+      {"uint", FieldType::UInt},
+      {"long", FieldType::Long},
+      {"bool", FieldType::Bool},
+      {"float", FieldType::Float},
+      {"string", FieldType::String},
       {"TensorType", FieldType::TensorType},
-      {"[int]", FieldType::Ints},        {"[uint]", FieldType::UInts},
-      {"[long]", FieldType::Longs},      {"[float]", FieldType::Floats},
-      {"[bool]", FieldType::Bools},      {"[ubyte]", FieldType::Bytes},
-      {"subgraph", FieldType::Subgraph}, {"subgraphs", FieldType::Subgraphs}};
+      {"[int]", FieldType::Ints},
+      {"[uint]", FieldType::UInts},
+      {"[long]", FieldType::Longs},
+      {"[float]", FieldType::Floats},
+      {"[bool]", FieldType::Bools},
+      {"[ubyte]", FieldType::Bytes},
+      {"subgraph", FieldType::Subgraph},
+      {"subgraphs", FieldType::Subgraphs}};
   for (const auto &[name, type] : kNames)
     if (name == text)
       return type;
@@ -259,8 +266,8 @@ void make_row(Tables &t, size_t i, ir::Context &ctx) {
   name = "circle.";
   for (char c : row.id)
     name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  t.defs[i] = {name,  row.opcode,   row.traits, t.operands[i], attrs, t.results[i],
-               row.infer, nullptr};
+  t.defs[i] = {name,  row.opcode,   row.traits, t.operands[i],
+               attrs, t.results[i], row.infer,  nullptr};
 }
 
 const Tables &tables() {
@@ -299,8 +306,7 @@ std::optional<ir::OpCode> from_wire(i32 code) {
   const i64 at = static_cast<i64>(code) - Tables::kLowestCode;
   if (at < 0 || at >= static_cast<i64>(t.by_code.size()) || t.by_code[static_cast<size_t>(at)] < 0)
     return std::nullopt;
-  return ir::OpCode{
-      static_cast<u16>(ir::kCircleBase + t.by_code[static_cast<size_t>(at)])};
+  return ir::OpCode{static_cast<u16>(ir::kCircleBase + t.by_code[static_cast<size_t>(at)])};
 }
 
 std::span<const OptionsDef> all_options() { return tables().options; }

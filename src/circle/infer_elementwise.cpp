@@ -11,7 +11,8 @@ Status infer_unset(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &ou
 
 Status infer_first(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out) {
   const Inference in{op, graph, out};
-  // The table names the tensor that sets the type first, except for `stateful` rows, which have no rule.
+  // The table names the tensor that sets the type first, except for `stateful` rows, which have no
+  // rule.
   return in.moved(0, to_dims(in.type(0).shape()));
 }
 

@@ -84,8 +84,8 @@ Status infer_space_to_depth(const ir::Op &op, ir::Graph &graph, std::vector<ir::
     if (x[i].is_static() && x[i].value() % b != 0)
       return in.bad("height and width are multiples of block_size");
   ir::SymTable &sym = in.sym();
-  return in.moved(0, Dims{x[0], sym.floordiv(x[1], b), sym.floordiv(x[2], b),
-                          sym.mul(x[3], b * b)});
+  return in.moved(0,
+                  Dims{x[0], sym.floordiv(x[1], b), sym.floordiv(x[2], b), sym.mul(x[3], b * b)});
 }
 
 Status infer_depth_to_space(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out) {

@@ -285,9 +285,7 @@ Result<SymInt> strided_extent(const Inference &in, SymInt dim, std::optional<Sym
       return sym.ceildiv(dim, -step);
     return in.unknown("a reversed slice of a symbolic dimension");
   }
-  const auto place = [&](SymInt v) {
-    return v.is_static() && v.value() < 0 ? sym.add(dim, v) : v;
-  };
+  const auto place = [&](SymInt v) { return v.is_static() && v.value() < 0 ? sym.add(dim, v) : v; };
   constexpr i64 kEverything = std::numeric_limits<i32>::max();
   const SymInt b = begin ? place(*begin) : SymInt(0);
   SymInt e = dim;
@@ -374,8 +372,8 @@ Status infer_pad(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out)
     return in.bad("the paddings are of shape [rank, 2]");
   Dims shape;
   for (size_t i = 0; i < rank; ++i) {
-    const SymInt size = in.sym().add(in.sym().add(in.type(0).shape()[i], (*pads)[2 * i]),
-                                     (*pads)[2 * i + 1]);
+    const SymInt size =
+        in.sym().add(in.sym().add(in.type(0).shape()[i], (*pads)[2 * i]), (*pads)[2 * i + 1]);
     if (size.is_static() && size.value() < 0)
       return in.bad("the paddings remove more than there is");
     shape.push_back(size);

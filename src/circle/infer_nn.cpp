@@ -66,11 +66,10 @@ Status infer_fully_connected(const ir::Op &op, ir::Graph &graph, std::vector<ir:
   if (depth.is_static() && depth.value() <= 0)
     return in.bad("the weights are empty");
   if (total.is_static() && depth.is_static() && total.value() % depth.value() != 0)
-    return in.bad("the operand's " + std::to_string(total.value()) +
-                  " elements are not rows of " + std::to_string(depth.value()));
+    return in.bad("the operand's " + std::to_string(total.value()) + " elements are not rows of " +
+                  std::to_string(depth.value()));
   const auto rows = in.sym().exact_div(total, depth);
-  return in.give(in.type(0).element(),
-                 Dims{rows ? *rows : in.sym().floordiv(total, depth), units});
+  return in.give(in.type(0).element(), Dims{rows ? *rows : in.sym().floordiv(total, depth), units});
 }
 
 Status infer_batch_matmul(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out) {
@@ -103,10 +102,10 @@ Status infer_conv_2d(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &
     return in.bad("the operand's " + std::to_string(x[3].value()) +
                   " channels are no multiple of the filter's " + std::to_string(f[3].value()));
   CIRCLE_TRY(check_bias(in, 2, f[0]));
-  CIRCLE_TRY_TO(h, window_size(in, x[1], f[1], in.int_attr("stride_h"),
-                               in.int_attr("dilation_h_factor")));
-  CIRCLE_TRY_TO(w, window_size(in, x[2], f[2], in.int_attr("stride_w"),
-                               in.int_attr("dilation_w_factor")));
+  CIRCLE_TRY_TO(
+      h, window_size(in, x[1], f[1], in.int_attr("stride_h"), in.int_attr("dilation_h_factor")));
+  CIRCLE_TRY_TO(
+      w, window_size(in, x[2], f[2], in.int_attr("stride_w"), in.int_attr("dilation_w_factor")));
   return in.give(in.type(0).element(), Dims{x[0], h, w, f[0]});
 }
 
@@ -123,10 +122,10 @@ Status infer_depthwise_conv_2d(const ir::Op &op, ir::Graph &graph, std::vector<i
        (multiplier != 0 && f[3].value() / x[3].value() != multiplier)))
     return in.bad("the filter's channels are depth_multiplier times the operand's");
   CIRCLE_TRY(check_bias(in, 2, f[3]));
-  CIRCLE_TRY_TO(h, window_size(in, x[1], f[1], in.int_attr("stride_h"),
-                               in.int_attr("dilation_h_factor")));
-  CIRCLE_TRY_TO(w, window_size(in, x[2], f[2], in.int_attr("stride_w"),
-                               in.int_attr("dilation_w_factor")));
+  CIRCLE_TRY_TO(
+      h, window_size(in, x[1], f[1], in.int_attr("stride_h"), in.int_attr("dilation_h_factor")));
+  CIRCLE_TRY_TO(
+      w, window_size(in, x[2], f[2], in.int_attr("stride_w"), in.int_attr("dilation_w_factor")));
   return in.give(in.type(0).element(), Dims{x[0], h, w, f[3]});
 }
 
@@ -136,12 +135,12 @@ Status infer_conv_3d(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &
   CIRCLE_TRY(in.need_rank(1, 5));
   const auto x = in.type(0).shape(), f = in.type(1).shape(); // filter [D, H, W, in, out]
   CIRCLE_TRY(check_bias(in, 2, f[4]));
-  CIRCLE_TRY_TO(d, window_size(in, x[1], f[0], in.int_attr("stride_d"),
-                               in.int_attr("dilation_d_factor")));
-  CIRCLE_TRY_TO(h, window_size(in, x[2], f[1], in.int_attr("stride_h"),
-                               in.int_attr("dilation_h_factor")));
-  CIRCLE_TRY_TO(w, window_size(in, x[3], f[2], in.int_attr("stride_w"),
-                               in.int_attr("dilation_w_factor")));
+  CIRCLE_TRY_TO(
+      d, window_size(in, x[1], f[0], in.int_attr("stride_d"), in.int_attr("dilation_d_factor")));
+  CIRCLE_TRY_TO(
+      h, window_size(in, x[2], f[1], in.int_attr("stride_h"), in.int_attr("dilation_h_factor")));
+  CIRCLE_TRY_TO(
+      w, window_size(in, x[3], f[2], in.int_attr("stride_w"), in.int_attr("dilation_w_factor")));
   return in.give(in.type(0).element(), Dims{x[0], d, h, w, f[4]});
 }
 

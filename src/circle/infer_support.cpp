@@ -43,8 +43,9 @@ public:
       return std::nullopt;
     const ir::OpCode code = p->opcode();
     if (code == op::SHAPE)
-      return p->operand(0)->type().is_tensor() ? std::optional(to_dims(p->operand(0)->type().shape()))
-                                               : std::nullopt;
+      return p->operand(0)->type().is_tensor()
+                 ? std::optional(to_dims(p->operand(0)->type().shape()))
+                 : std::nullopt;
     if (code == op::CAST || code == op::RESHAPE || code == op::SQUEEZE || code == op::EXPAND_DIMS)
       return trace(p->operand(0), depth + 1);
     if (code == op::CONCATENATION || code == op::PACK)
@@ -90,7 +91,8 @@ private:
     return (*v)[0].value();
   }
 
-  /// One-dimensional slices with a literal start; how many elements follows from the result's shape.
+  /// One-dimensional slices with a literal start; how many elements follows from the result's
+  /// shape.
   std::optional<Dims> slice(const Op &p, int depth) {
     const auto from = trace(p.operand(0), depth + 1);
     auto begin = literal(trace(p.operand(1), depth + 1));

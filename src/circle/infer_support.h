@@ -15,10 +15,10 @@ using Dims = boost::container::small_vector<ir::SymInt, 6>;
 
 inline std::span<const ir::SymInt> span_of(const Dims &d) { return {d.data(), d.size()}; }
 
-/// The elements of an integer tensor of at most 64 elements in row-major order: those of a constant,
-/// or expressions over symbolic dimensions when the tensor is computed from shapes (SHAPE, slices,
-/// CONCATENATION, PACK, arithmetic). nullopt when they are run-time values. Looks at a bounded number
-/// of producers.
+/// The elements of an integer tensor of at most 64 elements in row-major order: those of a
+/// constant, or expressions over symbolic dimensions when the tensor is computed from shapes
+/// (SHAPE, slices, CONCATENATION, PACK, arithmetic). nullopt when they are run-time values. Looks
+/// at a bounded number of producers.
 std::optional<Dims> integer_values(const ir::Value *value, ir::Graph &graph);
 /// The value of a constant with one element.
 std::optional<double> scalar_value(const ir::Value *value);

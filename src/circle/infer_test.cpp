@@ -56,18 +56,18 @@ TEST_F(InferTest, Views) {
             "f32[2,3,1]");
   const std::string perm = "%p = core.constant dense<[1, 0]> : i32[2]\n";
   EXPECT_EQ(infer("%x: f32[2,3]", perm + "%0 = circle.transpose(%x, %p)"), "f32[3,2]");
-  EXPECT_EQ(infer("%x: i8[2,3] quant(axis=0, [0.5:0, 0.25:0])",
-                  perm + "%0 = circle.transpose(%x, %p)"),
-            infer("%x: i8[3,2] quant(axis=1, [0.5:0, 0.25:0])",
-                  "%p = core.constant dense<[0, 1]> : i32[2]\n%0 = circle.transpose(%x, %p)"));
+  EXPECT_EQ(
+      infer("%x: i8[2,3] quant(axis=0, [0.5:0, 0.25:0])", perm + "%0 = circle.transpose(%x, %p)"),
+      infer("%x: i8[3,2] quant(axis=1, [0.5:0, 0.25:0])",
+            "%p = core.constant dense<[0, 1]> : i32[2]\n%0 = circle.transpose(%x, %p)"));
 }
 
 TEST_F(InferTest, JoinsAndSlices) {
-  EXPECT_EQ(infer("%x: f32[2,3], %y: f32[2,s1]",
-                  "%0 = circle.concatenation(%x, %y) {axis = -1}"),
+  EXPECT_EQ(infer("%x: f32[2,3], %y: f32[2,s1]", "%0 = circle.concatenation(%x, %y) {axis = -1}"),
             "f32[2,s1 + 3]");
-  EXPECT_EQ(infer("%x: f32[2], %y: f32[2]", "%0 = circle.pack(%x, %y) {values_count = 2, axis = 1}"),
-            "f32[2,2]");
+  EXPECT_EQ(
+      infer("%x: f32[2], %y: f32[2]", "%0 = circle.pack(%x, %y) {values_count = 2, axis = 1}"),
+      "f32[2,2]");
   EXPECT_EQ(infer("%x: f32[2,3]", "%0, %1 = circle.unpack(%x) {num = 2, axis = 0}"),
             "f32[3] f32[3]");
   EXPECT_EQ(infer("%x: f32[7]", "%s = core.constant dense<[2, -1]> : i32[2]\n"
@@ -76,15 +76,15 @@ TEST_F(InferTest, JoinsAndSlices) {
             "f32[2] f32[5]");
   const auto slice = [&](std::string args, std::string b, std::string e, std::string s,
                          std::string attrs = "") {
-    return infer(args, "%b = core.constant dense<[" + b + "]> : i32[2]\n%e = core.constant dense<[" +
-                           e + "]> : i32[2]\n%s = core.constant dense<[" + s +
+    return infer(args, "%b = core.constant dense<[" + b +
+                           "]> : i32[2]\n%e = core.constant dense<[" + e +
+                           "]> : i32[2]\n%s = core.constant dense<[" + s +
                            "]> : i32[2]\n%0 = circle.strided_slice(%x, %b, %e, %s)" + attrs);
   };
   EXPECT_EQ(slice("%x: f32[4,9]", "1, 0", "3, 9", "1, 2"), "f32[2,5]");
   EXPECT_EQ(slice("%x: f32[4,9]", "-1, 8", "-100, 0", "-1, -3"), "f32[4,3]");
   EXPECT_EQ(slice("%x: f32[4,9]", "0, 2", "4, 2147483647", "1, 1"), "f32[4,7]");
-  EXPECT_EQ(slice("%x: f32[4,9]", "2, 0", "0, 0", "1, 1",
-                  " {shrink_axis_mask = 1, end_mask = 2}"),
+  EXPECT_EQ(slice("%x: f32[4,9]", "2, 0", "0, 0", "1, 1", " {shrink_axis_mask = 1, end_mask = 2}"),
             "f32[9]");
   EXPECT_EQ(slice("%x: f32[s0,9]", "0, 1", "0, 3", "1, 1", " {begin_mask = 1, end_mask = 1}"),
             "f32[s0,2]");
@@ -93,8 +93,9 @@ TEST_F(InferTest, JoinsAndSlices) {
 
 TEST_F(InferTest, Contractions) {
   const std::string conv = "{padding = \"SAME\", stride_w = 2, stride_h = 2}";
-  EXPECT_EQ(infer("%x: f32[1,9,8,3], %w: f32[5,3,3,3]", "%0 = circle.conv_2d(%x, %w, none) " + conv),
-            "f32[1,5,4,5]");
+  EXPECT_EQ(
+      infer("%x: f32[1,9,8,3], %w: f32[5,3,3,3]", "%0 = circle.conv_2d(%x, %w, none) " + conv),
+      "f32[1,5,4,5]");
   EXPECT_EQ(infer("%x: f32[s0,9,8,4], %w: f32[6,3,3,2], %b: f32[6]",
                   "%0 = circle.conv_2d(%x, %w, %b) {padding = \"VALID\", stride_w = 1, "
                   "stride_h = 1, dilation_h_factor = 2}"),
@@ -113,8 +114,9 @@ TEST_F(InferTest, Contractions) {
             "f32[7,3,2,5]");
   EXPECT_NE(infer("%x: f32[2,4], %y: f32[5,3]", "%0 = circle.batch_matmul(%x, %y)").find("inner"),
             std::string::npos);
-  EXPECT_EQ(infer("%x: f32[1,7,7,2]", "%0 = circle.max_pool_2d(%x) {padding = \"VALID\", stride_w = 2, "
-                                      "stride_h = 2, filter_width = 3, filter_height = 3}"),
+  EXPECT_EQ(infer("%x: f32[1,7,7,2]",
+                  "%0 = circle.max_pool_2d(%x) {padding = \"VALID\", stride_w = 2, "
+                  "stride_h = 2, filter_width = 3, filter_height = 3}"),
             "f32[1,3,3,2]");
 }
 

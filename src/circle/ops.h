@@ -20,17 +20,17 @@
 /// so a shape, a permutation, a list of axes is an operand (an i32 tensor, most often a
 /// core.constant), never an attribute. A leading `stateful` marks cells with variable operands.
 ///
-/// Attributes are the fields of the options table (circle/table/options.inc) under the schema's names:
-/// enumerations are strings ("SAME", "RELU6"), element types are Element, subgraph references are no
-/// attributes but regions in the order of the fields. After them come
+/// Attributes are the fields of the options table (circle/table/options.inc) under the schema's
+/// names: enumerations are strings ("SAME", "RELU6"), element types are Element, subgraph
+/// references are no attributes but regions in the order of the fields. After them come
 ///   stateful operators   `intermediates` (list of Types or None), `mutating_variable_inputs`
 ///   circle.custom        `custom_code`, `custom_options` (the bytes, as a String)
 ///   every operator       `version` (1), the version of its operator code.
 ///
 /// Result types: inference gives element type and shape. Movement operators hand on their first
 /// operand's per-tensor quantization (TRANSPOSE per-channel too); for everything else
-/// the quantization of a quantized result is the maker's to set (Graph::set_type), and is no part of
-/// an operator's contract.
+/// the quantization of a quantized result is the maker's to set (Graph::set_type), and is no part
+/// of an operator's contract.
 namespace chute::circle {
 
 enum class OpIndex : u16 {
@@ -41,8 +41,7 @@ enum class OpIndex : u16 {
 
 namespace op {
 #define CIRCLE_OP(id, wire, traits, infer, options, signature)                                     \
-  inline constexpr ir::OpCode id{                                                                  \
-      static_cast<u16>(ir::kCircleBase + static_cast<u16>(OpIndex::id))};
+  inline constexpr ir::OpCode id{static_cast<u16>(ir::kCircleBase + static_cast<u16>(OpIndex::id))};
 #include "circle/table/all.inc"
 } // namespace op
 
@@ -86,7 +85,8 @@ struct EnumDef {
 };
 
 /// One field of an options table. `attr` is its position among the operator's attributes, -1 for
-/// subgraph references. `wire_default` is what an absent field means (a float default is exact here).
+/// subgraph references. `wire_default` is what an absent field means (a float default is exact
+/// here).
 struct Field {
   std::string_view name;
   u8 slot = 0;

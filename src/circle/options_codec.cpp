@@ -29,7 +29,8 @@ bool is_child(FieldType t) {
 }
 
 /// A list of integers as 32 or 64 bits wide; a symbolic element is the wire's "unknown", -1.
-template <class T> bool narrow(std::span<const ir::SymInt> values, std::vector<T> &out) {
+template <class T>
+bool narrow(std::span<const ir::SymInt> values, std::vector<T> &out) {
   for (ir::SymInt v : values) {
     const i64 x = v.is_symbolic() ? -1 : v.value();
     if (static_cast<i64>(static_cast<T>(x)) != x)
@@ -53,8 +54,7 @@ Result<uoffset_t> encode_child(FlatBufferBuilder &fbb, const OptionsDef &def, co
     return fbb.CreateVector(subgraphs.data(), subgraphs.size()).o;
   const Attr a = op.attr(static_cast<u32>(f.attr));
   switch (f.type) {
-  case FieldType::String:
-    return fbb.CreateString(a.as_string().data(), a.as_string().size()).o;
+  case FieldType::String: return fbb.CreateString(a.as_string().data(), a.as_string().size()).o;
   case FieldType::Bytes:
     return fbb
         .CreateVector(reinterpret_cast<const u8 *>(a.as_string().data()), a.as_string().size())
@@ -107,7 +107,8 @@ Status encode_scalar(FlatBufferBuilder &fbb, const OptionsDef &def, const Field 
                               static_cast<i32>(f.wire_default));
         return {};
       }
-    return bad_field(def, f, "is no " + std::string(e.name) + ": '" + std::string(a.as_string()) + "'");
+    return bad_field(def, f,
+                     "is no " + std::string(e.name) + ": '" + std::string(a.as_string()) + "'");
   }
   default: break;
   }
@@ -131,8 +132,7 @@ Status encode_scalar(FlatBufferBuilder &fbb, const OptionsDef &def, const Field 
 } // namespace
 
 Result<flatbuffers::Offset<void>> encode_options(FlatBufferBuilder &fbb, const OptionsDef &def,
-                                                 const ir::Op &op,
-                                                 std::span<const i32> subgraphs) {
+                                                 const ir::Op &op, std::span<const i32> subgraphs) {
   uoffset_t children[32] = {};
   CHUTE_CHECK(def.fields.size() <= std::size(children), "options table too wide");
   size_t next_subgraph = 0;
@@ -162,7 +162,8 @@ Result<flatbuffers::Offset<void>> encode_options(FlatBufferBuilder &fbb, const O
 
 namespace {
 
-template <class T> std::vector<ir::SymInt> read_integers(const flatbuffers::Vector<T> *v) {
+template <class T>
+std::vector<ir::SymInt> read_integers(const flatbuffers::Vector<T> *v) {
   std::vector<ir::SymInt> out;
   if (v)
     for (T x : *v)
@@ -175,7 +176,8 @@ const flatbuffers::Vector<T> *vector_of(const flatbuffers::Table *table, const F
   return table ? table->GetPointer<const flatbuffers::Vector<T> *>(vtable_slot(f)) : nullptr;
 }
 
-template <class T> i64 scalar_of(const flatbuffers::Table *table, const Field &f) {
+template <class T>
+i64 scalar_of(const flatbuffers::Table *table, const Field &f) {
   const auto fallback = static_cast<T>(f.wire_default);
   return static_cast<i64>(table ? table->GetField<T>(vtable_slot(f), fallback) : fallback);
 }
@@ -203,8 +205,8 @@ Result<Attr> decode_field(const OptionsDef &def, const Field &f, const flatbuffe
   case FieldType::Bool: return Attr::of_bool(scalar_of<u8>(table, f) != 0);
   case FieldType::Float: {
     const auto fallback = static_cast<float>(f.wire_default);
-    return Attr::of_float(static_cast<double>(
-        table ? table->GetField<float>(vtable_slot(f), fallback) : fallback));
+    return Attr::of_float(
+        static_cast<double>(table ? table->GetField<float>(vtable_slot(f), fallback) : fallback));
   }
   case FieldType::TensorType: {
     const i64 wire = scalar_of<i8>(table, f);
@@ -214,10 +216,9 @@ Result<Attr> decode_field(const OptionsDef &def, const Field &f, const flatbuffe
     return Attr::of_element(*element);
   }
   case FieldType::Enum:
-    return decode_enum(def, f,
-                       f.enumeration->bytes == 1 ? scalar_of<i8>(table, f)
-                                                 : scalar_of<i32>(table, f),
-                       ctx);
+    return decode_enum(
+        def, f, f.enumeration->bytes == 1 ? scalar_of<i8>(table, f) : scalar_of<i32>(table, f),
+        ctx);
   case FieldType::Ints: return ctx.ints_attr(read_integers(vector_of<i32>(table, f)));
   case FieldType::UInts: return ctx.ints_attr(read_integers(vector_of<u32>(table, f)));
   case FieldType::Longs: {

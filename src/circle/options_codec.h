@@ -16,8 +16,8 @@ Result<flatbuffers::Offset<void>> encode_options(flatbuffers::FlatBufferBuilder 
                                                  const OptionsDef &def, const ir::Op &op,
                                                  std::span<const i32> subgraphs);
 
-/// Appends one attribute per field (wire defaults when `table` is null) and the subgraph references.
-/// `table` was verified. The error names the field.
+/// Appends one attribute per field (wire defaults when `table` is null) and the subgraph
+/// references. `table` was verified. The error names the field.
 Status decode_options(const OptionsDef &def, const flatbuffers::Table *table, ir::Context &ctx,
                       std::vector<ir::Attr> &attrs, std::vector<i32> &subgraphs);
 

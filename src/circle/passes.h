@@ -4,7 +4,7 @@
 
 namespace chute::circle {
 
-#define PASS(name, function, summary) void function(pass::PassContext& ctx);
+#define PASS(name, function, summary) void function(pass::PassContext &ctx);
 #include "circle/passes.def"
 #undef PASS
 

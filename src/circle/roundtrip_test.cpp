@@ -190,7 +190,8 @@ TEST_F(RoundTripTest, Variables) {
 }
 
 TEST_F(RoundTripTest, Stateful) {
-  same(R"(graph @main(%x: f32[1,2], %w: f32[3,2], %r: f32[3,3], %b: f32[3], %h: f32[1,3]) -> ("y": f32[1,3]) {
+  same(
+      R"(graph @main(%x: f32[1,2], %w: f32[3,2], %r: f32[3,3], %b: f32[3], %h: f32[1,3]) -> ("y": f32[1,3]) {
     %y = circle.rnn(%x, %w, %r, %b, %h) {fused_activation_function = "TANH",
       mutating_variable_inputs = [false, false, false, false, true]} : f32[1,3]
     return %y })");
@@ -317,8 +318,8 @@ TEST_F(RoundTripTest, WriterErrors) {
 /// Random programs over static shapes, as a lowering makes them: constants beside their users.
 class Random {
 public:
-  Random(ir::Context &ctx, u32 seed) : rng_(seed), graph_(std::make_unique<ir::Graph>(ctx)),
-                                       b_(*graph_, graph_->body()) {}
+  Random(ir::Context &ctx, u32 seed)
+      : rng_(seed), graph_(std::make_unique<ir::Graph>(ctx)), b_(*graph_, graph_->body()) {}
 
   std::unique_ptr<ir::Graph> make(int ops) {
     for (int i = 0; i < 3; ++i) {
@@ -342,7 +343,10 @@ public:
 
 private:
   u32 pick(u32 n) { return static_cast<u32>(rng_() % n); }
-  Value *any() { return values_[values_.size() - 1 - pick(static_cast<u32>(std::min<size_t>(values_.size(), 6)))]; }
+  Value *any() {
+    return values_[values_.size() - 1 -
+                   pick(static_cast<u32>(std::min<size_t>(values_.size(), 6)))];
+  }
   Value *ints(std::vector<i32> v, bool scalar = false) { return b_.constant_i32(v, scalar); }
 
   Value *weights(std::vector<SymInt> shape, ElementType element) {
@@ -371,11 +375,12 @@ private:
       if (t.num_elements() % 2)
         return;
       return add(b_.create(op::RESHAPE, {x, ints({1, -1, 2})},
-                                 {{"new_shape", graph_->context().ints_attr({1, -1, 2})}}));
+                           {{"new_shape", graph_->context().ints_attr({1, -1, 2})}}));
     case 4: return add(b_.create(op::CONCATENATION, {x, x, x}, {{"axis", Attr::of_int(-1)}}));
-    case 5: return add(b_.create(op::FULLY_CONNECTED,
-                                 {x, weights({4, t.dim(t.rank() - 1)}, ElementType::F32), nullptr},
-                                 {{"keep_num_dims", Attr::of_bool(true)}}));
+    case 5:
+      return add(b_.create(op::FULLY_CONNECTED,
+                           {x, weights({4, t.dim(t.rank() - 1)}, ElementType::F32), nullptr},
+                           {{"keep_num_dims", Attr::of_bool(true)}}));
     case 6: return add(b_.create(op::SOFTMAX, {x}, {{"beta", Attr::of_float(1)}}));
     case 7: {
       Value *args[] = {x, ints({1, -1}), ints({t.rank() - 1}, true)};
@@ -385,7 +390,8 @@ private:
     }
     default: {
       Value *args[] = {x, ints({1, 0, 1}, false)};
-      return add(b_.create(op::MEAN, args, std::array{ir::NamedAttr{"keep_dims", Attr::of_bool(true)}}));
+      return add(
+          b_.create(op::MEAN, args, std::array{ir::NamedAttr{"keep_dims", Attr::of_bool(true)}}));
     }
     }
   }

@@ -114,8 +114,8 @@ TEST_F(TableTest, OptionsTablesAreTheSchemas) {
         const auto *e = schema->enums()->Get(static_cast<u32>(f->type()->index()));
         EXPECT_EQ("circle." + std::string(mine->enumeration->name), e->name()->str());
         EXPECT_EQ(mine->enumeration->values.size(), e->values()->size());
-        EXPECT_EQ(mine->enumeration->bytes,
-                  f->type()->base_type() == reflection::Byte ? 1 : 4) << where;
+        EXPECT_EQ(mine->enumeration->bytes, f->type()->base_type() == reflection::Byte ? 1 : 4)
+            << where;
       }
     }
     EXPECT_EQ(current, def.fields.size()) << def.name;
@@ -154,8 +154,7 @@ TEST_F(TableTest, DefaultsAndRequiredFields) {
   EXPECT_FALSE(conv.attrs[static_cast<size_t>(conv.attr_index("padding"))].has_default);
   const auto &dilation = conv.attrs[static_cast<size_t>(conv.attr_index("dilation_h_factor"))];
   EXPECT_EQ(dilation.default_value.as_int().value(), 1);
-  const auto &act =
-      conv.attrs[static_cast<size_t>(conv.attr_index("fused_activation_function"))];
+  const auto &act = conv.attrs[static_cast<size_t>(conv.attr_index("fused_activation_function"))];
   EXPECT_EQ(act.default_value.as_string(), "NONE");
   EXPECT_EQ(conv.attrs.back().name, "version");
   EXPECT_EQ(wire(op::WHILE).num_regions, 2);

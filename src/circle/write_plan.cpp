@@ -4,9 +4,9 @@
 #include "ir/context.h"
 #include "ir/walk.h"
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
-#include <algorithm>
 #include <limits>
 #include <map>
 #define XXH_INLINE_ALL
@@ -51,8 +51,7 @@ bool is_zero(const Constant &c) {
 
 /// A failure at an operator, with where it came from.
 tl::unexpected<Diagnostic> fail_at(const ir::Graph &graph, ir::LocId loc, std::string code,
-                                   std::string message, std::string object,
-                                   std::string hint = {}) {
+                                   std::string message, std::string object, std::string hint = {}) {
   Diagnostic d;
   d.kind = ErrorKind::Unsupported;
   d.code = std::move(code);
@@ -85,8 +84,8 @@ public:
       ++type_count_[id];
   }
 
-  /// The class of a constant: equal ones have the same, of equal type and content. The type is that of
-  /// the value, which may carry quantization that the stored bytes do not name.
+  /// The class of a constant: equal ones have the same, of equal type and content. The type is that
+  /// of the value, which may carry quantization that the stored bytes do not name.
   Result<i32> classify(const Constant &c, const Value *at) {
     i32 &known = tensor_class_[c.id];
     const bool plain = at->type() == c.type;
@@ -120,8 +119,7 @@ public:
     const auto bytes = wire_bytes(c.type.element(), c.num_elements());
     if (!bytes || !c.has_data)
       return fail_at(graph_, at->producer()->loc(), "circle.write.type",
-                     "a constant of type " +
-                         std::string(ir::element_type_name(c.type.element())) +
+                     "a constant of type " + std::string(ir::element_type_name(c.type.element())) +
                          " has no bytes that Circle can store",
                      describe(graph_, at));
     plan_.buffers.push_back({&c, *bytes});
@@ -235,8 +233,8 @@ private:
       return {};
     std::string list;
     for (const auto &[name, entry] : foreign)
-      list += (list.empty() ? "" : ", ") + std::string(name) + " (" + std::to_string(entry.first) +
-              ")";
+      list +=
+          (list.empty() ? "" : ", ") + std::string(name) + " (" + std::to_string(entry.first) + ")";
     const Op *first = foreign.begin()->second.second;
     return fail_at(graph_, first->loc(), "circle.write.operator",
                    "operators that are not of the Circle dialect: " + list,
@@ -310,8 +308,8 @@ private:
   }
 
   u32 code_index(const Op &op, const WireDef &wire) {
-    const auto version = static_cast<i32>(
-        op.attr(static_cast<u32>(wire.version_attr)).as_int().value());
+    const auto version =
+        static_cast<i32>(op.attr(static_cast<u32>(wire.version_attr)).as_int().value());
     const bool custom = op.opcode() == op::CUSTOM;
     const auto add = [&] {
       plan_.codes.push_back(

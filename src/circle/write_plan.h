@@ -24,8 +24,8 @@ struct PlannedSubgraph {
   std::vector<PlannedTensor> tensors;
   std::vector<i32> inputs;
   std::vector<i32> outputs;
-  /// Operators in order, and their operands' and results' tensors one after the other (counts follow
-  /// from the operators).
+  /// Operators in order, and their operands' and results' tensors one after the other (counts
+  /// follow from the operators).
   std::vector<const ir::Op *> ops;
   std::vector<i32> indices;
   /// Per operator with regions, in order: the first of its subgraphs (they are consecutive).

@@ -38,7 +38,8 @@ struct BytesHash {
 /// The flatbuffer with holes where it refers to payloads.
 struct Header {
   fb::FlatBufferBuilder fbb;
-  /// Per payload, in order: its distance of the reference from the flatbuffer's end, and the constant.
+  /// Per payload, in order: its distance of the reference from the flatbuffer's end, and the
+  /// constant.
   struct Hole {
     fb::uoffset_t from_end;
     const PlannedBuffer *buffer;
@@ -47,8 +48,8 @@ struct Header {
   bool external = false;
 };
 
-/// Builds the flatbuffer. Children that many tables have in common (shapes, quantization parameters,
-/// equal options) exist once.
+/// Builds the flatbuffer. Children that many tables have in common (shapes, quantization
+/// parameters, equal options) exist once.
 class HeaderBuilder {
 public:
   HeaderBuilder(const ir::Graph &graph, const Plan &plan, const WriteOptions &options, Header &out)
@@ -344,8 +345,7 @@ private:
     auto buffer = static_cast<u32>(plan_.buffers.size() + 1);
     for (const auto &[name, content] : options_.metadata) {
       metadata_buffers_.push_back(cs::CreateBuffer(
-          fbb_,
-          fbb_.CreateVector(reinterpret_cast<const u8 *>(content.data()), content.size())));
+          fbb_, fbb_.CreateVector(reinterpret_cast<const u8 *>(content.data()), content.size())));
       out.push_back(cs::CreateMetadata(fbb_, fbb_.CreateString(name), buffer++));
     }
     return fbb_.CreateVector(out);
@@ -467,8 +467,8 @@ Status emit(Header &header, const std::vector<u64> &places, Sink &sink, WriteSta
   return {};
 }
 
-Status build_header(const ir::Graph &graph, const WriteOptions &options, Plan &plan,
-                    Header &header, WriteStats &stats) {
+Status build_header(const ir::Graph &graph, const WriteOptions &options, Plan &plan, Header &header,
+                    WriteStats &stats) {
   auto made = make_plan(graph, stats);
   if (!made)
     return tl::unexpected(made.error());

@@ -17,8 +17,8 @@ struct WriteOptions {
   /// Name of the main subgraph; empty means the graph's.
   std::string subgraph_name;
   /// Largest file with its payload inside the flatbuffer. A larger one keeps the flatbuffer as a
-  /// header, followed by the payloads, which Buffer.offset and Buffer.size point to. The format's own
-  /// limit is 2 GiB - 1; less is useful in tests.
+  /// header, followed by the payloads, which Buffer.offset and Buffer.size point to. The format's
+  /// own limit is 2 GiB - 1; less is useful in tests.
   u64 inline_limit = (u64{1} << 31) - 1;
   /// Named blobs, in order (schema `metadata`).
   std::vector<std::pair<std::string, std::string>> metadata;
@@ -38,21 +38,22 @@ struct WriteStats {
   WorkCounters work;        ///< ops_visited, bytes_hashed, bytes_copied
 };
 
-/// Writes a graph of circle operators (and core.constant, core.state, core.return) as a Circle file.
+/// Writes a graph of circle operators (and core.constant, core.state, core.return) as a Circle
+/// file.
 ///
 /// Tensors are numbered in order of appearance: arguments, then per operator its constants that are
-/// new and its results. Equal constants (type and content) are one tensor, equal bytes of one element
-/// type and shape one buffer; a byte is hashed at most once and only when another constant has its
-/// type. Names: the interface's, then the values' own, then the original nodes'; a suffix makes
-/// them unique. Symbolic dimensions are 1 in `shape` and -1 in `shape_signature`. Regions become
-/// further subgraphs, breadth first. The same graph and options give the same bytes.
+/// new and its results. Equal constants (type and content) are one tensor, equal bytes of one
+/// element type and shape one buffer; a byte is hashed at most once and only when another constant
+/// has its type. Names: the interface's, then the values' own, then the original nodes'; a suffix
+/// makes them unique. Symbolic dimensions are 1 in `shape` and -1 in `shape_signature`. Regions
+/// become further subgraphs, breadth first. The same graph and options give the same bytes.
 ///
-/// Cost is linear. Constants are copied from where they lie to the file, apart from strided and 4-bit
-/// ones, which pass through a buffer of their own size.
+/// Cost is linear. Constants are copied from where they lie to the file, apart from strided and
+/// 4-bit ones, which pass through a buffer of their own size.
 ///
 /// Errors: kind Unsupported, `circle.write.operator` (operators of other dialects, all named),
-/// `circle.write.type`, `circle.write.quantization`, `circle.write.capture` (a region uses a value from
-/// outside), `circle.write.no_data` (a constant without bytes), `circle.operator.option`,
+/// `circle.write.type`, `circle.write.quantization`, `circle.write.capture` (a region uses a value
+/// from outside), `circle.write.no_data` (a constant without bytes), `circle.operator.option`,
 /// `circle.write.too_large`; kind Output, `file.*`.
 Status write(const ir::Graph &graph, const std::string &path, const WriteOptions &options = {},
              WriteStats *stats = nullptr);

@@ -12,10 +12,10 @@ namespace chute::cli {
 
 /// Options that every verb has, and the way to report.
 struct Session {
-  bool json = false;   ///< diagnostics and results as JSON
-  bool quiet = false;  ///< no progress
-  u64 threads = 0;     ///< 0: all cores
-  std::string trace;   ///< write a Chrome trace here
+  bool json = false;  ///< diagnostics and results as JSON
+  bool quiet = false; ///< no progress
+  u64 threads = 0;    ///< 0: all cores
+  std::string trace;  ///< write a Chrome trace here
 
   Diagnostics diagnostics;
 

@@ -17,9 +17,7 @@ public:
            "  chute completion zsh > ~/.zfunc/_chute\n"
            "  chute completion fish > ~/.config/fish/completions/chute.fish";
   }
-  void declare(Args &args) override {
-    args.positional("shell", shell_, "bash, zsh or fish");
-  }
+  void declare(Args &args) override { args.positional("shell", shell_, "bash, zsh or fish"); }
 
   int run(Session &session) override {
     const auto verbs = describe_verbs();

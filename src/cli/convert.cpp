@@ -24,14 +24,14 @@ public:
            "  chute convert model.pt2 -o model.circle --verify-each --stats\n"
            "  chute convert model.pt2 -o model.circle --print-after legalize-circle";
   }
-  void declare(Args& args) override {
+  void declare(Args &args) override {
     args.positional("input", input_, "The .pt2 archive");
     args.option("-o,--output", output_, "The .circle file to write", true);
     args.option("--model", model_, "Which of an archive's models to convert");
     options_.declare(args);
   }
 
-  int run(Session& session) override {
+  int run(Session &session) override {
     session.diagnostics.set_file(input_);
     if (!ends_with(output_, ".circle")) {
       Diagnostic d;
@@ -66,23 +66,19 @@ public:
   }
 
 private:
-  void print(const Session& session, const convert::ConvertReport& r) const {
+  void print(const Session &session, const convert::ConvertReport &r) const {
     const double total = r.read_seconds + r.pass_seconds + r.write_seconds;
     if (session.json)
       std::printf("{\"output\":%s,\"nodes\":%llu,\"operators\":%llu,\"bytes\":%llu,"
                   "\"seconds\":%.6f}\n",
-                  json_quote(output_).c_str(),
-                  static_cast<unsigned long long>(r.nodes_read),
+                  json_quote(output_).c_str(), static_cast<unsigned long long>(r.nodes_read),
                   static_cast<unsigned long long>(r.ops_written),
-                  static_cast<unsigned long long>(r.bytes_written),
-                  total);
+                  static_cast<unsigned long long>(r.bytes_written), total);
     else
-      std::printf("%s: %llu nodes to %llu operators, %llu bytes, %.3f s\n",
-                  output_.c_str(),
+      std::printf("%s: %llu nodes to %llu operators, %llu bytes, %.3f s\n", output_.c_str(),
                   static_cast<unsigned long long>(r.nodes_read),
                   static_cast<unsigned long long>(r.ops_written),
-                  static_cast<unsigned long long>(r.bytes_written),
-                  total);
+                  static_cast<unsigned long long>(r.bytes_written), total);
   }
 
   std::string input_;

@@ -109,10 +109,11 @@ Summary summarize(const ir::Graph &graph, size_t keep) {
     static constexpr std::string_view kKinds[] = {"user", "buffer_mutation", "input_mutation",
                                                   "literal"};
     const bool has_value = ret && o.operand >= 0 && ret->operand(static_cast<u32>(o.operand));
-    s.outputs.push_back(
-        {o.name,
-         has_value ? type_text(graph, ret->operand(static_cast<u32>(o.operand))->type()) : "literal",
-         kKinds[static_cast<size_t>(o.kind)], o.target});
+    s.outputs.push_back({o.name,
+                         has_value
+                             ? type_text(graph, ret->operand(static_cast<u32>(o.operand))->type())
+                             : "literal",
+                         kKinds[static_cast<size_t>(o.kind)], o.target});
   }
   for (ir::SymInt symbol : graph.context().sym().symbols())
     s.symbols.emplace_back(graph.context().sym().symbol_name(symbol),
@@ -127,7 +128,8 @@ std::string megabytes(u64 bytes) {
 }
 
 /// Names by falling count, then by name.
-std::vector<std::pair<std::string_view, u64>> ranked(const std::map<std::string_view, u64> &counts) {
+std::vector<std::pair<std::string_view, u64>>
+ranked(const std::map<std::string_view, u64> &counts) {
   std::vector<std::pair<std::string_view, u64>> out(counts.begin(), counts.end());
   std::stable_sort(out.begin(), out.end(),
                    [](const auto &a, const auto &b) { return a.second > b.second; });
@@ -177,14 +179,13 @@ void print_text(const Model &model, const Summary &s) {
 }
 
 void print_json(const Model &model, const Summary &s) {
-  std::string out = "{\"format\":\"" + std::string(format_name(model.format)) +
-                    "\",\"file_bytes\":" + std::to_string(model.file_bytes) +
-                    ",\"producer\":" + json_quote(model.producer) +
-                    ",\"operators\":" + std::to_string(s.ops) +
-                    ",\"values\":" + std::to_string(s.values) +
-                    ",\"constants\":" + std::to_string(s.constants) +
-                    ",\"constant_bytes\":" + std::to_string(s.constant_bytes) +
-                    ",\"regions\":" + std::to_string(s.regions);
+  std::string out =
+      "{\"format\":\"" + std::string(format_name(model.format)) +
+      "\",\"file_bytes\":" + std::to_string(model.file_bytes) +
+      ",\"producer\":" + json_quote(model.producer) + ",\"operators\":" + std::to_string(s.ops) +
+      ",\"values\":" + std::to_string(s.values) + ",\"constants\":" + std::to_string(s.constants) +
+      ",\"constant_bytes\":" + std::to_string(s.constant_bytes) +
+      ",\"regions\":" + std::to_string(s.regions);
   const auto ports = [&](const char *title, const std::vector<Port> &list) {
     out += ",\n\"" + std::string(title) + "\":[";
     for (size_t i = 0; i < list.size(); ++i)

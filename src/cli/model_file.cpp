@@ -37,13 +37,11 @@ Status load_text(ir::Context &context, const std::string &path, std::string_view
 }
 
 Status load_pt2(ir::Context &context, const std::shared_ptr<const MappedFile> &file,
-                const std::string &path, u64 threads, Model &model,
-                Diagnostics &diagnostics) {
+                const std::string &path, u64 threads, Model &model, Diagnostics &diagnostics) {
   pt2::ReadOptions options;
   options.threads = static_cast<unsigned>(threads);
   pt2::Summary summary;
-  auto graph = pt2::read_bytes(context, file->bytes(), file, path, diagnostics, options,
-                               &summary);
+  auto graph = pt2::read_bytes(context, file->bytes(), file, path, diagnostics, options, &summary);
   if (!graph)
     return tl::unexpected(std::move(graph.error()));
   model.graph = std::move(*graph);
@@ -76,9 +74,7 @@ Result<Model> load_model(ir::Context &context, const std::string &path, u64 thre
   model.file_bytes = text.size();
   Status status;
   switch (model.format) {
-  case FileFormat::Pt2:
-    status = load_pt2(context, *file, path, threads, model, diagnostics);
-    break;
+  case FileFormat::Pt2: status = load_pt2(context, *file, path, threads, model, diagnostics); break;
   case FileFormat::Text: status = load_text(context, path, text, model, diagnostics); break;
   case FileFormat::Circle: status = load_circle(context, *file, model); break;
   }

@@ -50,10 +50,10 @@ public:
         break;
     }
     if (options_.wants_stats())
-      std::fputs((session.json ? PassOptions::stats_json(records)
-                               : PassOptions::stats_text(records))
-                     .c_str(),
-                 stderr);
+      std::fputs(
+          (session.json ? PassOptions::stats_json(records) : PassOptions::stats_text(records))
+              .c_str(),
+          stderr);
     if (session.diagnostics.has_errors())
       return session.finish();
     if (Status s = write_text(output_, out); !s)

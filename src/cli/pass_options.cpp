@@ -40,7 +40,8 @@ bool PassOptions::fill(pass::PipelineOptions &out, Diagnostics &diagnostics) con
     if (name != "all" && !pass::PassRegistry::global().find(name))
       usage("pass.unknown", "no pass is called '" + name + "'", "`chute passes` lists them");
   if (!print_after_.empty())
-    out.after_pass = [names = print_after_](const pass::PassRecord &record, const ir::Graph &graph) {
+    out.after_pass = [names = print_after_](const pass::PassRecord &record,
+                                            const ir::Graph &graph) {
       if (names.front() == "all" ||
           std::find(names.begin(), names.end(), record.name) != names.end())
         std::fprintf(stderr, "// after %s\n%s\n", record.name.c_str(), ir::print(graph).c_str());
@@ -67,9 +68,8 @@ std::string PassOptions::stats_text(const std::vector<pass::PassRecord> &records
     for (const pass::PatternStats &p : r.patterns) {
       if (p.tried == 0)
         continue;
-      add("  %-36.*s tried %8llu  rewrites %8llu\n", static_cast<int>(p.name.size()),
-          p.name.data(), static_cast<unsigned long long>(p.tried),
-          static_cast<unsigned long long>(p.rewrites));
+      add("  %-36.*s tried %8llu  rewrites %8llu\n", static_cast<int>(p.name.size()), p.name.data(),
+          static_cast<unsigned long long>(p.tried), static_cast<unsigned long long>(p.rewrites));
       for (const auto &[reason, count] : p.rejections)
         add("    rejected %8llu: %.*s\n", static_cast<unsigned long long>(count),
             static_cast<int>(reason.size()), reason.data());

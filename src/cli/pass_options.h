@@ -9,7 +9,8 @@
 
 namespace chute::cli {
 
-/// Options of every verb that runs passes: --print-after, --verify-each, --stats, --stop-after, --set.
+/// Options of every verb that runs passes: --print-after, --verify-each, --stats, --stop-after,
+/// --set.
 class PassOptions {
 public:
   void declare(Args &args);

@@ -10,9 +10,7 @@ namespace {
 class Passes final : public Command {
 public:
   std::string_view summary() const override { return "List every pass with its one-line summary"; }
-  std::string_view examples() const override {
-    return "  chute passes\n  chute passes --json";
-  }
+  std::string_view examples() const override { return "  chute passes\n  chute passes --json"; }
   void declare(Args &) override {}
 
   int run(Session &session) override {

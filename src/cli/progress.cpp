@@ -11,8 +11,7 @@ namespace {
 constexpr i64 kQuietMicroseconds = 1'000'000;
 }
 
-Progress::Progress(bool quiet)
-    : on_(!quiet && isatty(STDERR_FILENO)), start_us_(Trace::now_us()) {}
+Progress::Progress(bool quiet) : on_(!quiet && isatty(STDERR_FILENO)), start_us_(Trace::now_us()) {}
 
 Progress::~Progress() {
   if (shown_)

@@ -6,8 +6,8 @@
 
 namespace chute::cli {
 
-/// A one-line progress display on standard error: only on a terminal, only for work that lasts longer
-/// than a second, erased at the end. `quiet` silences it.
+/// A one-line progress display on standard error: only on a terminal, only for work that lasts
+/// longer than a second, erased at the end. `quiet` silences it.
 class Progress {
 public:
   explicit Progress(bool quiet);

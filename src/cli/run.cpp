@@ -71,9 +71,7 @@ private:
 
 class Run final : public Command {
 public:
-  std::string_view summary() const override {
-    return "Execute a model with chute's own evaluator";
-  }
+  std::string_view summary() const override { return "Execute a model with chute's own evaluator"; }
   std::string_view examples() const override {
     return "  chute run model.pt2 --inputs inputs.npz -o outputs.npz\n"
            "  chute run model.circle --inputs a.npy,b.npy -o outputs.npz\n"
@@ -175,10 +173,10 @@ private:
       const double mean = t.num_elements() ? sum / static_cast<double>(t.num_elements()) : 0.0;
       char numbers[128];
       if (session.json) {
-        std::snprintf(numbers, sizeof(numbers), "\"min\":%.9g,\"max\":%.9g,\"mean\":%.9g", low, high,
-                      mean);
-        json += (i ? ",\n " : "\n ") + ("{\"name\":" + json_quote(name)) + ",\"type\":\"" + element +
-                "\",\"shape\":[" + shape + "]," + numbers + "}";
+        std::snprintf(numbers, sizeof(numbers), "\"min\":%.9g,\"max\":%.9g,\"mean\":%.9g", low,
+                      high, mean);
+        json += (i ? ",\n " : "\n ") + ("{\"name\":" + json_quote(name)) + ",\"type\":\"" +
+                element + "\",\"shape\":[" + shape + "]," + numbers + "}";
       } else if (output_.empty()) {
         std::printf("out%zu %s: %s[%s] min %.6g max %.6g mean %.6g\n", i, name.c_str(),
                     element.c_str(), shape.c_str(), low, high, mean);

@@ -21,11 +21,13 @@ public:
     return "  chute verify model.circle\n"
            "  chute verify model.circle --warnings-as-errors --json\n"
            "  cat model.circle | chute verify -\n"
-           "Findings go to standard error; the exit code is 0 when there is no error, 4 for a file that\n"
+           "Findings go to standard error; the exit code is 0 when there is no error, 4 for a file "
+           "that\n"
            "is damaged or of an unknown format, 1 for one that is readable but wrong.";
   }
   void declare(Args &args) override {
-    args.positional("file", file_, "A .circle, .tflite, .pt2 or text IR file; - for standard input");
+    args.positional("file", file_,
+                    "A .circle, .tflite, .pt2 or text IR file; - for standard input");
     args.flag("--warnings-as-errors", strict_, "Fail on warnings, too");
   }
 
@@ -67,7 +69,8 @@ private:
       Diagnostic d;
       d.kind = ErrorKind::Usage;
       d.code = "cli.stdin";
-      d.message = "a .pt2 can not be read from standard input: its weights are mapped from the file";
+      d.message =
+          "a .pt2 can not be read from standard input: its weights are mapped from the file";
       d.hint = "give the path of the archive";
       session.diagnostics.add(std::move(d));
       return;

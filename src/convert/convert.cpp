@@ -16,11 +16,9 @@ double seconds_since(i64 start_us) {
 
 } // namespace
 
-bool convert_pt2_to_circle(const std::string& from,
-                           const std::string& to,
-                           const ConvertOptions& options,
-                           Diagnostics& diagnostics,
-                           ConvertReport& report) {
+bool convert_pt2_to_circle(const std::string &from, const std::string &to,
+                           const ConvertOptions &options, Diagnostics &diagnostics,
+                           ConvertReport &report) {
   const auto phase = [&](std::string_view name) {
     if (options.on_phase)
       options.on_phase(name);
@@ -44,11 +42,11 @@ bool convert_pt2_to_circle(const std::string& from,
 
   start = Trace::now_us();
   std::vector<std::string> passes = core_aten_pipeline();
-  const std::vector<std::string>& circle = circle_pipeline();
+  const std::vector<std::string> &circle = circle_pipeline();
   passes.insert(passes.end(), circle.begin(), circle.end());
   phase(passes.front());
   pass::PipelineOptions pipeline = options.pipeline;
-  pipeline.after_pass = [&](const pass::PassRecord& record, const ir::Graph& g) {
+  pipeline.after_pass = [&](const pass::PassRecord &record, const ir::Graph &g) {
     if (options.pipeline.after_pass)
       options.pipeline.after_pass(record, g);
     phase(record.name);

@@ -41,10 +41,8 @@ struct ConvertReport {
 ///
 /// f64, f16 and bf16 tensors become f32 (pass `narrow-floats`), inputs and outputs included; a note
 /// names those of the interface.
-bool convert_pt2_to_circle(const std::string& from,
-                           const std::string& to,
-                           const ConvertOptions& options,
-                           Diagnostics& diagnostics,
-                           ConvertReport& report);
+bool convert_pt2_to_circle(const std::string &from, const std::string &to,
+                           const ConvertOptions &options, Diagnostics &diagnostics,
+                           ConvertReport &report);
 
 } // namespace chute::convert

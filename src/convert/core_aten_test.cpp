@@ -24,26 +24,26 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path shared() {
-  if (const char* env = std::getenv("CHUTE_SHARED"))
+  if (const char *env = std::getenv("CHUTE_SHARED"))
     return env;
   return fs::path(CHUTE_SOURCE_DIR).parent_path() / "shared";
 }
 
-std::string text_of(const fs::path& file) {
+std::string text_of(const fs::path &file) {
   std::ostringstream out;
   out << std::ifstream(file, std::ios::binary).rdbuf();
   return out.str();
 }
 
 /// The number behind `"key":` in a case's JSON.
-double number_after(const std::string& json, const std::string& key) {
+double number_after(const std::string &json, const std::string &key) {
   const size_t at = json.find("\"" + key + "\":");
   return at == std::string::npos ? 0 : std::strtod(json.c_str() + at + key.size() + 3, nullptr);
 }
 
 /// What differs; empty when nothing does.
-std::string
-difference(const eval::Tensor& got, const eval::Tensor& want, double rtol, double atol) {
+std::string difference(const eval::Tensor &got, const eval::Tensor &want, double rtol,
+                       double atol) {
   if (got.element() != want.element())
     return "element types differ";
   if (got.shape() != want.shape())
@@ -58,12 +58,12 @@ difference(const eval::Tensor& got, const eval::Tensor& want, double rtol, doubl
   return {};
 }
 
-std::string first_error(const Diagnostics& diagnostics) {
+std::string first_error(const Diagnostics &diagnostics) {
   return diagnostics.all().empty() ? "no message" : to_text(diagnostics.all().front());
 }
 
 /// Why the case fails; empty when it passes.
-std::string check(const fs::path& folder) {
+std::string check(const fs::path &folder) {
   ir::Context ctx;
   Diagnostics diagnostics;
   auto graph = pt2::read(ctx, (folder / "model.pt2").string(), diagnostics);
@@ -79,8 +79,8 @@ std::string check(const fs::path& folder) {
   auto arrays = eval::read_numpy((folder / "io.npz").string());
   if (!arrays)
     return to_text(arrays.error());
-  const auto array = [&](const std::string& name) -> const eval::Tensor* {
-    for (const auto& [key, tensor] : *arrays)
+  const auto array = [&](const std::string &name) -> const eval::Tensor * {
+    for (const auto &[key, tensor] : *arrays)
       if (key == name)
         return &tensor;
     return nullptr;
@@ -89,7 +89,7 @@ std::string check(const fs::path& folder) {
   for (size_t i = 0; i < (*graph)->inputs().size(); ++i) {
     if (!(*graph)->inputs()[i].value)
       continue; // a number that export specialised
-    const eval::Tensor* t = array("in" + std::to_string(i));
+    const eval::Tensor *t = array("in" + std::to_string(i));
     if (!t)
       return "input " + std::to_string(i) + " has no array";
     inputs.push_back(*t);
@@ -103,7 +103,7 @@ std::string check(const fs::path& folder) {
   for (size_t i = 0; i < outputs->size(); ++i) {
     if ((*graph)->outputs()[i].kind != ir::OutputKind::User)
       continue;
-    const eval::Tensor* want = array("out" + std::to_string(next++));
+    const eval::Tensor *want = array("out" + std::to_string(next++));
     const std::string wrong =
         want ? difference((*outputs)[i], *want, rtol, atol) : "an output has no array";
     if (!wrong.empty())
@@ -120,11 +120,11 @@ TEST(CoreAten, CorpusComputesWhatPyTorchDoes) {
   aten::register_aten_passes();
   pass::register_core_passes();
   std::vector<fs::path> cases;
-  for (const auto& entry : fs::directory_iterator(corpus))
+  for (const auto &entry : fs::directory_iterator(corpus))
     cases.push_back(entry.path());
   std::sort(cases.begin(), cases.end());
   size_t passed = 0;
-  for (const fs::path& folder : cases) {
+  for (const fs::path &folder : cases) {
     const std::string name = folder.filename().string();
     if (!name.starts_with("net.") && !name.starts_with("model.") && !name.starts_with("op."))
       continue;

@@ -1,7 +1,7 @@
 // Circle operators against the ATen operators that they stand for, on the same random inputs.
 
-#include "circle/ops.h"
 #include "aten/ops.h"
+#include "circle/ops.h"
 #include "eval/evaluator.h"
 #include "ir/text.h"
 
@@ -57,7 +57,8 @@ const Pair kPairs[] = {
     {"transpose_conv", "%x: f32[1,3,4,2], %w: f32[5,3,3,2], %b: f32[5]",
      R"(%s = core.constant dense<[1, 6, 8, 5]> : i32[4]
         %y = circle.transpose_conv(%s, %w, %x, %b) {padding = "SAME", stride_h = 2, stride_w = 2} : f32[1,6,8,5])",
-     // SAME from 6 to 3 pads (0, 1): the result is the full adjoint without its last row and column.
+     // SAME from 6 to 3 pads (0, 1): the result is the full adjoint without its last row and
+     // column.
      R"(%p = aten.permute.default(%x) {dims = [0, 3, 1, 2]} : f32[1,2,3,4]
         %v = aten.permute.default(%w) {dims = [3, 0, 1, 2]} : f32[2,5,3,3]
         %c = aten.conv_transpose2d.input(%p, %v, %b) {stride = [2, 2]} : f32[1,5,7,9]
@@ -130,8 +131,8 @@ TEST(CircleKernels, AgreeWithAten) {
     ir::Context context;
     std::vector<Tensor> results;
     for (const char *body : {p.circle, p.aten}) {
-      const std::string text = "graph @" + std::string(p.name) + "(" + p.inputs + ") {\n" + body +
-                               "\n return %y\n}";
+      const std::string text =
+          "graph @" + std::string(p.name) + "(" + p.inputs + ") {\n" + body + "\n return %y\n}";
       const auto graph = ir::parse(context, text);
       ASSERT_TRUE(graph) << text << graph.error().message << graph.error().object;
       const auto out = evaluate(**graph, random_inputs(**graph));
@@ -155,8 +156,8 @@ TEST(CircleKernels, ArithmeticOnQuantizedTypesIsRefused) {
   })");
   ASSERT_TRUE(graph) << graph.error().message;
   const i8 v[2] = {1, 2};
-  const auto out =
-      evaluate(**graph, std::vector<Tensor>{Tensor::of(ElementType::I8, {2}, std::span<const i8>(v))});
+  const auto out = evaluate(
+      **graph, std::vector<Tensor>{Tensor::of(ElementType::I8, {2}, std::span<const i8>(v))});
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().code, "eval.quantized");
 }

@@ -28,7 +28,8 @@ i64 truncate(double v) {
   return static_cast<i64>(v);
 }
 
-template <class To, class From> To number(From v) {
+template <class To, class From>
+To number(From v) {
   if constexpr (std::is_same_v<From, Half>)
     return number<To>(f16_to_f32(v.bits));
   else if constexpr (std::is_same_v<From, Brain>)
@@ -46,12 +47,14 @@ template <class To, class From> To number(From v) {
     return static_cast<To>(v);
 }
 
-template <class S, class C> void load_as(const std::byte *from, i64 n, C *to) {
+template <class S, class C>
+void load_as(const std::byte *from, i64 n, C *to) {
   const S *s = reinterpret_cast<const S *>(from);
   for (i64 i = 0; i < n; ++i)
     to[i] = number<C>(s[i]);
 }
-template <class S, class C> void store_as(const C *from, i64 n, std::byte *to) {
+template <class S, class C>
+void store_as(const C *from, i64 n, std::byte *to) {
   S *s = reinterpret_cast<S *>(to);
   for (i64 i = 0; i < n; ++i)
     s[i] = number<S>(from[i]);
@@ -71,7 +74,8 @@ Compute compute_of(ElementType t) {
   return t == ElementType::U64 ? Compute::U64 : Compute::I64;
 }
 
-template <class C> bool stored_as(ElementType t) {
+template <class C>
+bool stored_as(ElementType t) {
   if constexpr (std::is_same_v<C, float>)
     return t == ElementType::F32;
   else if constexpr (std::is_same_v<C, double>)
@@ -82,7 +86,8 @@ template <class C> bool stored_as(ElementType t) {
     return t == ElementType::U64;
 }
 
-template <class C> void load_run(ElementType t, const std::byte *from, i64 n, C *to) {
+template <class C>
+void load_run(ElementType t, const std::byte *from, i64 n, C *to) {
   switch (t) {
   case ElementType::Bool:
     for (i64 i = 0; i < n; ++i)
@@ -109,7 +114,8 @@ template <class C> void load_run(ElementType t, const std::byte *from, i64 n, C 
   }
 }
 
-template <class C> void store_run(ElementType t, const C *from, i64 n, std::byte *to) {
+template <class C>
+void store_run(ElementType t, const C *from, i64 n, std::byte *to) {
   switch (t) {
   case ElementType::Bool:
     for (i64 i = 0; i < n; ++i)
@@ -133,8 +139,7 @@ template <class C> void store_run(ElementType t, const C *from, i64 n, std::byte
   case ElementType::I64: return store_as<i64>(from, n, to);
   case ElementType::I48:
     for (i64 i = 0; i < n; ++i)
-      reinterpret_cast<i64 *>(to)[i] =
-          static_cast<i64>(number<u64>(from[i]) << 16) >> 16;
+      reinterpret_cast<i64 *>(to)[i] = static_cast<i64>(number<u64>(from[i]) << 16) >> 16;
     return;
   case ElementType::F16: return store_as<Half>(from, n, to);
   case ElementType::BF16: return store_as<Brain>(from, n, to);
@@ -183,9 +188,7 @@ Tensor cast(const Tensor &t, ElementType element) {
 
 namespace {
 
-int category(ElementType t) {
-  return ir::is_float(t) ? 2 : t == ElementType::Bool ? 0 : 1;
-}
+int category(ElementType t) { return ir::is_float(t) ? 2 : t == ElementType::Bool ? 0 : 1; }
 
 } // namespace
 

@@ -18,8 +18,8 @@ std::string object_of(const ir::Graph &graph, const ir::Op &op) {
   std::string text;
   if (op.num_results()) {
     const ir::StringId name = op.result()->name();
-    text = "%" + (name ? std::string(graph.context().string(name))
-                       : std::to_string(op.result()->id()));
+    text = "%" +
+           (name ? std::string(graph.context().string(name)) : std::to_string(op.result()->id()));
     text += " ";
   }
   return text + std::string(op.name());
@@ -36,7 +36,8 @@ tl::unexpected<Diagnostic> at(const ir::Graph &graph, const ir::Op &op, Diagnost
 }
 tl::unexpected<Diagnostic> at(const ir::Graph &graph, const ir::Op &op, ErrorKind kind,
                               std::string code, std::string message, std::string hint = {}) {
-  return at(graph, op, fail(kind, std::move(code), std::move(message), {}, std::move(hint)).value());
+  return at(graph, op,
+            fail(kind, std::move(code), std::move(message), {}, std::move(hint)).value());
 }
 
 enum class Control : u8 { None, Cond, While };
@@ -81,16 +82,17 @@ bool attrs_known(const ir::Op &op, const SymbolValues &symbols, ir::SymInt &unkn
 }
 
 /// Runs the kernel of `op` and checks what it produced against the declared types.
-Status run_kernel(const ir::Graph &graph, const ir::Op &op,
-                  std::span<const Tensor *const> operands, SymbolValues &symbols,
-                  std::vector<Tensor> &results) {
+Status run_kernel(const ir::Graph &graph, const ir::Op &op, std::span<const Tensor *const> operands,
+                  SymbolValues &symbols, std::vector<Tensor> &results) {
   const KernelFn kernel = KernelTable::global().find(op.opcode());
   if (!kernel)
     return at(graph, op, ErrorKind::Unsupported, "eval.no_kernel",
               "the evaluator has no kernel for " + std::string(op.name()),
               "run `normalize, functionalize, decompose` first, or compare without this part");
   // Kernels see stored numbers; only moving those means the same as moving what they stand for.
-  const auto quantized = [](const ir::Value *v) { return v && v->type().is_tensor() && v->type().quant(); };
+  const auto quantized = [](const ir::Value *v) {
+    return v && v->type().is_tensor() && v->type().quant();
+  };
   bool any_quantized = false;
   for (const ir::Value &v : op.results())
     any_quantized = any_quantized || quantized(&v);
@@ -125,15 +127,16 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op,
     const Tensor &t = results[i];
     if (types[i].element == ElementType::None)
       continue;
-    if (!t.defined() || t.element() != types[i].element || t.shape().size() != types[i].shape.size())
+    if (!t.defined() || t.element() != types[i].element ||
+        t.shape().size() != types[i].shape.size())
       return at(graph, op, ErrorKind::Failure, "eval.result_type",
                 "result " + std::to_string(i) + " is not of its declared type");
     if (!type.is_tensor())
       continue;
     for (size_t d = 0; d < t.shape().size(); ++d) {
-      const Result<bool> fits = symbols.unify(type.shape()[d], t.shape()[d],
-                                              "dim " + std::to_string(d) + " of result " +
-                                                  std::to_string(i));
+      const Result<bool> fits =
+          symbols.unify(type.shape()[d], t.shape()[d],
+                        "dim " + std::to_string(d) + " of result " + std::to_string(i));
       if (!fits) {
         Diagnostic wrong = fits.error();
         wrong.kind = ErrorKind::Failure;
@@ -148,7 +151,10 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op,
 class Evaluation {
 public:
   Evaluation(const ir::Graph &graph, const EvalOptions &options)
-      : graph_(graph), options_(options), symbols_(graph.context()), values_(graph.num_value_ids()),
+      : graph_(graph),
+        options_(options),
+        symbols_(graph.context()),
+        values_(graph.num_value_ids()),
         pending_(graph.num_value_ids()) {}
 
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) {
@@ -169,8 +175,8 @@ private:
   struct Frame {
     const ir::Region *region;
     const ir::Op *next;
-    const ir::Op *control;  ///< the operator that holds the region; null for the body
-    bool in_condition;      ///< while_loop: this is the condition's region
+    const ir::Op *control;       ///< the operator that holds the region; null for the body
+    bool in_condition;           ///< while_loop: this is the condition's region
     std::vector<Tensor> carried; ///< while_loop: all operands of the current round
   };
 
@@ -342,7 +348,8 @@ private:
     }
     switch (control_of(*op)) {
     case Control::Cond: {
-      const Tensor pred = op->num_operands() && op->operand(0) ? values_[op->operand(0)->id()] : Tensor();
+      const Tensor pred =
+          op->num_operands() && op->operand(0) ? values_[op->operand(0)->id()] : Tensor();
       if (pred.num_elements() != 1)
         return at(graph_, *op, ErrorKind::Failure, "eval.kernel",
                   "the condition is not one truth value");
@@ -422,8 +429,8 @@ private:
       }
       switch (o.literal.kind()) {
       case ir::AttrKind::Int:
-        out.push_back(Tensor::scalar_int(ElementType::I64,
-                                         symbols_.value(o.literal.as_int()).value_or(0)));
+        out.push_back(
+            Tensor::scalar_int(ElementType::I64, symbols_.value(o.literal.as_int()).value_or(0)));
         break;
       case ir::AttrKind::Float:
         out.push_back(Tensor::scalar(ElementType::F64, o.literal.as_float()));
@@ -440,8 +447,8 @@ private:
   const ir::Graph &graph_;
   const EvalOptions &options_;
   SymbolValues symbols_;
-  std::vector<Tensor> values_;  // by Value::id
-  std::vector<u32> pending_;    // uses that are still to come
+  std::vector<Tensor> values_; // by Value::id
+  std::vector<u32> pending_;   // uses that are still to come
   std::vector<Frame> frames_;
   std::vector<Tensor> returned_;
   bool done_ = false;
@@ -465,8 +472,7 @@ Result<std::vector<Tensor>> evaluate(const ir::Graph &graph, std::span<const Ten
                                      const EvalOptions &options) {
   Result<std::vector<Tensor>> result;
   try {
-    with_threads(options.threads,
-                 [&] { result = Evaluation(graph, options).run(inputs); });
+    with_threads(options.threads, [&] { result = Evaluation(graph, options).run(inputs); });
   } catch (const std::bad_alloc &) {
     return out_of_memory();
   } catch (const UnknownShape &) {

@@ -26,15 +26,15 @@ struct EvalOptions {
 /// Whether evaluate() can compute the operator (a kernel exists, or it is control flow or core).
 bool can_evaluate(const ir::Op &op);
 
-/// Runs a program. `inputs`: one tensor per argument of the body, in order; Python numbers as rank-0
-/// I64, F64 or Bool tensors. The result has one tensor per entry of graph.outputs() — new contents of
-/// mutated buffers and inputs in their places, literal outputs as rank-0 tensors (None: undefined) —
-/// or, for a graph without declared outputs, one per operand of its core.return.
+/// Runs a program. `inputs`: one tensor per argument of the body, in order; Python numbers as
+/// rank-0 I64, F64 or Bool tensors. The result has one tensor per entry of graph.outputs() — new
+/// contents of mutated buffers and inputs in their places, literal outputs as rank-0 tensors (None:
+/// undefined) — or, for a graph without declared outputs, one per operand of its core.return.
 ///
 /// Symbolic dims are bound from the inputs' shapes, which must agree with each other and with the
 /// symbols' ranges. Values are freed after their last use. Errors: eval.inputs, eval.shape,
-/// eval.no_kernel (names the operator), eval.quantized, eval.kernel, eval.no_data (weights that the file does not
-/// hold), eval.symbol, eval.result_type, eval.memory.
+/// eval.no_kernel (names the operator), eval.quantized, eval.kernel, eval.no_data (weights that the
+/// file does not hold), eval.symbol, eval.result_type, eval.memory.
 Result<std::vector<Tensor>> evaluate(const ir::Graph &graph, std::span<const Tensor> inputs,
                                      const EvalOptions &options = {});
 

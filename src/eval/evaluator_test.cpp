@@ -3,8 +3,8 @@
 #include "aten/ops.h"
 #include "eval/kernel.h"
 #include "ir/builder.h"
-#include "ir/text.h"
 #include "ir/sym_table.h"
+#include "ir/text.h"
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ protected:
   ir::Value *input(std::initializer_list<SymInt> shape, ElementType element = ElementType::F32) {
     return graph.add_argument(graph.body(), context.tensor_type(element, shape));
   }
-  ir::Value *emit(ir::OpCode code, std::vector<ir::Value *> operands, std::vector<ir::NamedAttr> attrs,
-                  ir::Type type) {
+  ir::Value *emit(ir::OpCode code, std::vector<ir::Value *> operands,
+                  std::vector<ir::NamedAttr> attrs, ir::Type type) {
     return builder.create_typed(code, operands, attrs, std::span(&type, 1))->result();
   }
   void ret(std::vector<ir::Value *> values) { builder.ret(values); }
@@ -35,7 +35,8 @@ TEST_F(EvaluatorTest, AddBroadcasts) {
   ir::Value *a = input({2, 3});
   ir::Value *b = input({3});
   ret({emit(aten::op::add_Tensor, {a, b}, {{"alpha", Attr::of_int(2)}}, a->type())});
-  const std::vector<Tensor> in{Tensor::f32({2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::f32({3}, {10, 20, 30})};
+  const std::vector<Tensor> in{Tensor::f32({2, 3}, {1, 2, 3, 4, 5, 6}),
+                               Tensor::f32({3}, {10, 20, 30})};
   const auto out = evaluate(graph, in);
   ASSERT_TRUE(out) << out.error().message;
   EXPECT_TRUE(same_bits((*out)[0], Tensor::f32({2, 3}, {21, 42, 63, 24, 45, 66})));
@@ -87,7 +88,8 @@ TEST_F(EvaluatorTest, IntegerDivisionByZeroIsAnError) {
   ret({emit(aten::op::div_Tensor_mode, {a, a}, {{"rounding_mode", context.string_attr("floor")}},
             a->type())});
   EXPECT_TRUE(evaluate(graph, std::vector<Tensor>{Tensor::i64s({2}, {4, -3})}));
-  EXPECT_EQ(evaluate(graph, std::vector<Tensor>{Tensor::i64s({2}, {4, 0})}).error().code, "eval.kernel");
+  EXPECT_EQ(evaluate(graph, std::vector<Tensor>{Tensor::i64s({2}, {4, 0})}).error().code,
+            "eval.kernel");
 }
 
 TEST_F(EvaluatorTest, DeclaredTypeIsChecked) {
@@ -134,7 +136,8 @@ TEST_F(EvaluatorTest, LongChainNeedsNoStackAndFreesAsItGoes) {
   EXPECT_EQ(seen, 200'001u);
 }
 
-// --- control flow, from text ----------------------------------------------------------------------
+// --- control flow, from text
+// ----------------------------------------------------------------------
 Result<std::vector<Tensor>> run_text(std::string_view text, const std::vector<Tensor> &inputs) {
   aten::register_dialect();
   ir::Context context;

@@ -8,9 +8,11 @@ namespace chute::eval {
 
 /// A non-owning reference to a callable, so that loop drivers are compiled once and not once per
 /// loop body. The callable must outlive the call it is passed to.
-template <class Signature> class FunctionRef;
+template <class Signature>
+class FunctionRef;
 
-template <class R, class... Args> class FunctionRef<R(Args...)> {
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
 public:
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&

@@ -31,22 +31,26 @@ struct ResultType {
   }
 };
 
-/// Thrown by KernelContext::out() for a result whose shape only the kernel can find out (the evaluator
-/// turns it into a Diagnostic, as it does std::bad_alloc).
+/// Thrown by KernelContext::out() for a result whose shape only the kernel can find out (the
+/// evaluator turns it into a Diagnostic, as it does std::bad_alloc).
 struct UnknownShape {};
 
 /// Resolves a symbolic integer for the current run. The evaluator has checked beforehand that every
 /// attribute of the operator resolves.
 using ResolveFn = i64 (*)(const void *state, ir::SymInt value);
 
-/// What a kernel gets: operands, attributes, declared results. A kernel reads operands and sets every
-/// result, either through out() or through set().
+/// What a kernel gets: operands, attributes, declared results. A kernel reads operands and sets
+/// every result, either through out() or through set().
 class KernelContext {
 public:
   KernelContext(const ir::Op &op, std::span<const Tensor *const> operands,
                 std::span<const ResultType> types, std::span<Tensor> results, ResolveFn resolve,
                 const void *resolve_state)
-      : op_(op), operands_(operands), types_(types), results_(results), resolve_(resolve),
+      : op_(op),
+        operands_(operands),
+        types_(types),
+        results_(results),
+        resolve_(resolve),
         resolve_state_(resolve_state) {}
 
   const ir::Op &op() const { return op_; }
@@ -70,7 +74,7 @@ public:
   }
   bool boolean(std::string_view name) const;
   Scalar scalar(std::string_view name) const;
-  std::string_view text(std::string_view name) const; ///< empty when None
+  std::string_view text(std::string_view name) const;     ///< empty when None
   std::vector<i64> integers(std::string_view name) const; ///< empty when None
   std::vector<double> reals(std::string_view name) const;
 

@@ -59,7 +59,8 @@ public:
     const size_t item = t.item_bytes();
     EXPECT_LE(p.at + t.num_elements(), p.values.num_elements());
     if (t.num_bytes())
-      std::memcpy(t.mutable_data(), p.values.data() + static_cast<size_t>(p.at) * item, t.num_bytes());
+      std::memcpy(t.mutable_data(), p.values.data() + static_cast<size_t>(p.at) * item,
+                  t.num_bytes());
     p.at += t.num_elements();
     return t;
   }
@@ -84,7 +85,10 @@ private:
     case ElementType::F8E5M2: return "u1";
     default: break;
     }
-    const char kind = ir::is_complex(e) ? 'c' : ir::is_float(e) ? 'f' : ir::is_signed(e) ? 'i' : 'u';
+    const char kind = ir::is_complex(e)  ? 'c'
+                      : ir::is_float(e)  ? 'f'
+                      : ir::is_signed(e) ? 'i'
+                                         : 'u';
     return kind + std::to_string(ir::element_bytes(e));
   }
   std::map<std::string, Pool> pools_;

@@ -1,4 +1,5 @@
-// The .npy format: a magic number, a Python dictionary literal with dtype, order and shape, raw data.
+// The .npy format: a magic number, a Python dictionary literal with dtype, order and shape, raw
+// data.
 
 #include "eval/convert.h"
 #include "eval/npz.h"
@@ -113,10 +114,10 @@ struct Dtype {
   ElementType element;
 };
 constexpr Dtype kDtypes[] = {
-    {"b1", ElementType::Bool}, {"u1", ElementType::U8},   {"i1", ElementType::I8},
-    {"u2", ElementType::U16},  {"i2", ElementType::I16},  {"u4", ElementType::U32},
-    {"i4", ElementType::I32},  {"u8", ElementType::U64},  {"i8", ElementType::I64},
-    {"f2", ElementType::F16},  {"f4", ElementType::F32},  {"f8", ElementType::F64},
+    {"b1", ElementType::Bool}, {"u1", ElementType::U8},    {"i1", ElementType::I8},
+    {"u2", ElementType::U16},  {"i2", ElementType::I16},   {"u4", ElementType::U32},
+    {"i4", ElementType::I32},  {"u8", ElementType::U64},   {"i8", ElementType::I64},
+    {"f2", ElementType::F16},  {"f4", ElementType::F32},   {"f8", ElementType::F64},
     {"c8", ElementType::C64},  {"c16", ElementType::C128}, {"V2", ElementType::BF16},
 };
 
@@ -148,19 +149,22 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes, const std::string &wh
     length |= at(10) << 16 | at(11) << 24;
     header_at = 12;
   } else if (version != 1) {
-    return bad("npz.npy.header", "version " + std::to_string(version) + " of the format is not known");
+    return bad("npz.npy.header",
+               "version " + std::to_string(version) + " of the format is not known");
   }
   if (length > bytes.size() - header_at)
     return bad("npz.npy.header", "the header is cut off");
   Header h;
   if (!HeaderParser(text.substr(header_at, length)).parse(h))
-    return bad("npz.npy.header", "the header is not a dictionary with descr, fortran_order and shape");
+    return bad("npz.npy.header",
+               "the header is not a dictionary with descr, fortran_order and shape");
   const char order = h.descr.empty() ? '?' : h.descr[0];
   ElementType element = ElementType::None;
   for (const Dtype &d : kDtypes)
     if (h.descr.size() > 1 && std::string_view(h.descr).substr(1) == d.name)
       element = d.element;
-  if (element == ElementType::None || std::string_view("<>|=").find(order) == std::string_view::npos)
+  if (element == ElementType::None ||
+      std::string_view("<>|=").find(order) == std::string_view::npos)
     return bad("npz.npy.dtype", "the dtype " + h.descr + " has no counterpart");
   const i64 count = num_elements(h.shape);
   const auto item = static_cast<size_t>(ir::element_bytes(element));

@@ -13,10 +13,10 @@
 namespace chute::eval {
 
 /// NumPy files, the format in which inputs and outputs of programs travel. Element types map to the
-/// dtypes of the same name; numpy has none for bf16, the eight-bit floats and the sub-byte integers:
-/// these are written as numpy's next wider type that holds every value (f32, u1, i1), or with
-/// `raw_narrow_floats` as the bits of bf16 (u2) and fp8 (u1). Reading gives what the file says; the
-/// dtype V2, which ml_dtypes writes for its bfloat16, is read as BF16.
+/// dtypes of the same name; numpy has none for bf16, the eight-bit floats and the sub-byte
+/// integers: these are written as numpy's next wider type that holds every value (f32, u1, i1), or
+/// with `raw_narrow_floats` as the bits of bf16 (u2) and fp8 (u1). Reading gives what the file
+/// says; the dtype V2, which ml_dtypes writes for its bfloat16, is read as BF16.
 struct NpyWriteOptions {
   bool raw_narrow_floats = false;
 };
@@ -25,7 +25,8 @@ struct NpyWriteOptions {
 /// writing files.
 /// `where` stands for the file in messages.
 Result<Tensor> parse_npy(std::span<const std::byte> bytes, const std::string &where);
-/// Arrays by name, in the archive's order; names without the `.npy`. Stored and deflated members, zip64.
+/// Arrays by name, in the archive's order; names without the `.npy`. Stored and deflated members,
+/// zip64.
 Result<std::vector<std::pair<std::string, Tensor>>> parse_npz(std::span<const std::byte> bytes,
                                                               const std::string &where);
 
@@ -34,10 +35,9 @@ Result<std::vector<std::byte>> format_npy(const Tensor &t, const NpyWriteOptions
 
 /// By the path's content: a `.npz` archive, or one array from a `.npy` file under the name "".
 Result<std::vector<std::pair<std::string, Tensor>>> read_numpy(const std::string &path);
-/// Members are stored, with a fixed time stamp: the same tensors give the same bytes. The file appears
-/// whole or not at all. Undefined tensors are left out.
-Status write_npz(const std::string &path,
-                 std::span<const std::pair<std::string, Tensor>> arrays,
+/// Members are stored, with a fixed time stamp: the same tensors give the same bytes. The file
+/// appears whole or not at all. Undefined tensors are left out.
+Status write_npz(const std::string &path, std::span<const std::pair<std::string, Tensor>> arrays,
                  const NpyWriteOptions &options = {});
 
 } // namespace chute::eval

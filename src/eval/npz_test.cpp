@@ -88,14 +88,16 @@ TEST(Npy, MalformedHeadersAreErrors) {
     return t ? std::string("ok") : t.error().code;
   };
   EXPECT_EQ(code("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", "abcd"), "ok");
-  EXPECT_EQ(code("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abcd"), "npz.npy.size");
+  EXPECT_EQ(code("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abcd"),
+            "npz.npy.size");
   EXPECT_EQ(code("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }"), "npz.npy.header");
   EXPECT_EQ(code("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }"),
             "npz.npy.header");
   EXPECT_EQ(code("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 8), }"),
             "npz.npy.size");
   EXPECT_EQ(code("{'descr': '<U4', 'fortran_order': False, 'shape': (1,), }"), "npz.npy.dtype");
-  EXPECT_EQ(code("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"), "npz.npy.header");
+  EXPECT_EQ(code("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"),
+            "npz.npy.header");
   EXPECT_EQ(code("{'descr': '<f4', 'shape': (1,), }", "abcd"), "npz.npy.header");
   EXPECT_EQ(code("{'descr': '<f4'"), "npz.npy.header");
   EXPECT_EQ(code(""), "npz.npy.header");

@@ -33,8 +33,8 @@ void parallel_for(i64 n, i64 grain, FunctionRef<void(i64, i64)> body) {
 void with_threads(int threads, FunctionRef<void()> body) {
   // More threads than cores have to be allowed first, or TBB prints a warning and takes fewer.
   std::optional<tbb::global_control> limit;
-  if (threads > static_cast<int>(
-                    tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism)))
+  if (threads > static_cast<int>(tbb::global_control::active_value(
+                    tbb::global_control::max_allowed_parallelism)))
     limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads));
   tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
   arena.execute([&] { body(); });

@@ -1,4 +1,5 @@
-// Kernels against plain loops on random problems, and bit-stability on problems large enough to be cut.
+// Kernels against plain loops on random problems, and bit-stability on problems large enough to be
+// cut.
 
 #include "aten/ops.h"
 #include "eval/evaluator.h"
@@ -26,8 +27,9 @@ protected:
     return t;
   }
   /// One operator on `in`; the first result.
-  Tensor run(ir::OpCode code, const std::vector<Tensor> &in, const std::vector<ir::NamedAttr> &attrs,
-             const std::vector<Shape> &results, int threads = 2) {
+  Tensor run(ir::OpCode code, const std::vector<Tensor> &in,
+             const std::vector<ir::NamedAttr> &attrs, const std::vector<Shape> &results,
+             int threads = 2) {
     ir::Graph graph(context);
     ir::Builder builder(graph, graph.body());
     const auto type_of = [&](ElementType e, const Shape &s) {
@@ -103,12 +105,10 @@ TEST_F(PropertiesTest, ConvolutionIsItsDefinition) {
                 }
             want.mutable_as<float>()[at++] = static_cast<float>(sum);
           }
-    const std::vector<ir::NamedAttr> attrs{{"stride", ints({s[0], s[1]})},
-                                           {"padding", ints({p[0], p[1]})},
-                                           {"dilation", ints({d[0], d[1]})},
-                                           {"transposed", Attr::of_bool(false)},
-                                           {"output_padding", ints({0, 0})},
-                                           {"groups", Attr::of_int(groups)}};
+    const std::vector<ir::NamedAttr> attrs{
+        {"stride", ints({s[0], s[1]})},   {"padding", ints({p[0], p[1]})},
+        {"dilation", ints({d[0], d[1]})}, {"transposed", Attr::of_bool(false)},
+        {"output_padding", ints({0, 0})}, {"groups", Attr::of_int(groups)}};
     expect_close(run(aten::op::convolution, {x, weight, bias}, attrs, {want.shape()}), want, 1e-5);
   }
 }
@@ -211,9 +211,9 @@ TEST_F(PropertiesTest, PoolingIsItsDefinition) {
       } else {
         attrs.push_back({"dilation", ints({1, 1})});
       }
-      expect_close(run(average ? aten::op::avg_pool2d : aten::op::max_pool2d, {x}, attrs,
-                       {want.shape()}),
-                   want, 1e-6);
+      expect_close(
+          run(average ? aten::op::avg_pool2d : aten::op::max_pool2d, {x}, attrs, {want.shape()}),
+          want, 1e-6);
     }
   }
 }
@@ -226,14 +226,12 @@ TEST_F(PropertiesTest, LargeProblemsHaveTheSameBitsForAnyNumberOfThreads) {
       EXPECT_TRUE(same_bits(one, run(code, in, attrs, {shape}, threads)))
           << ir::Registry::global().def(code).name << " with " << threads;
   };
-  const std::vector<ir::NamedAttr> conv{{"stride", ints({1, 1})},
-                                        {"padding", ints({1, 1})},
-                                        {"dilation", ints({1, 1})},
-                                        {"transposed", Attr::of_bool(false)},
-                                        {"output_padding", ints({0, 0})},
-                                        {"groups", Attr::of_int(2)}};
-  stable(aten::op::convolution, {values({2, 16, 40, 40}), values({24, 8, 3, 3}), values({24})}, conv,
-         {2, 24, 40, 40});
+  const std::vector<ir::NamedAttr> conv{
+      {"stride", ints({1, 1})},         {"padding", ints({1, 1})},
+      {"dilation", ints({1, 1})},       {"transposed", Attr::of_bool(false)},
+      {"output_padding", ints({0, 0})}, {"groups", Attr::of_int(2)}};
+  stable(aten::op::convolution, {values({2, 16, 40, 40}), values({24, 8, 3, 3}), values({24})},
+         conv, {2, 24, 40, 40});
   stable(aten::op::matmul, {values({300, 200}), values({200, 600})}, {}, {300, 600});
   stable(aten::op::linear, {values({500, 128}), values({300, 128}), values({300})}, {}, {500, 300});
   stable(aten::op::sum_dim_IntList, {values({200'000})},
@@ -242,8 +240,8 @@ TEST_F(PropertiesTest, LargeProblemsHaveTheSameBitsForAnyNumberOfThreads) {
          {{"dim", Attr::of_int(1)}, {"half_to_float", Attr::of_bool(false)}}, {900, 77});
   stable(aten::op::permute, {values({130, 70, 90})}, {{"dims", ints({2, 0, 1})}}, {90, 130, 70});
   stable(aten::op::exp, {values({100'000})}, {}, {100'000});
-  stable(aten::op::add_Tensor, {values({300, 1, 200}), values({7, 1})}, {{"alpha", Attr::of_int(1)}},
-         {300, 7, 200});
+  stable(aten::op::add_Tensor, {values({300, 1, 200}), values({7, 1})},
+         {{"alpha", Attr::of_int(1)}}, {300, 7, 200});
 }
 
 } // namespace

@@ -38,7 +38,8 @@ Box merge_dims(std::span<const i64> shape, std::span<const i64> src, std::span<c
   return b;
 }
 
-template <class T> void copy_run(const T *src, i64 from, T *dst, i64 to, i64 n) {
+template <class T>
+void copy_run(const T *src, i64 from, T *dst, i64 to, i64 n) {
   if (from == 1 && to == 1)
     std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
   else if (from == 0 && to == 1)
@@ -65,7 +66,8 @@ void copy_plane(const T *src, i64 from_row, i64 from_column, T *dst, i64 to_row,
           dst[r * to_row + c * to_column] = src[r * from_row + c * from_column];
 }
 
-template <class T> void copy_box(const Box &b, const std::byte *from, std::byte *to) {
+template <class T>
+void copy_box(const Box &b, const std::byte *from, std::byte *to) {
   const T *src = reinterpret_cast<const T *>(from);
   T *dst = reinterpret_cast<T *>(to);
   const size_t rank = b.dims.size();
@@ -102,9 +104,8 @@ template <class T> void copy_box(const Box &b, const std::byte *from, std::byte 
                b.to[column], r1 - r0, columns);
   };
   if (planes == 1) {
-    parallel_for(rows, std::max<i64>(32, 65536 / columns), [&](i64 begin, i64 end) {
-      plane(0, begin, end);
-    });
+    parallel_for(rows, std::max<i64>(32, 65536 / columns),
+                 [&](i64 begin, i64 end) { plane(0, begin, end); });
     return;
   }
   parallel_for(planes, 65536 / std::max<i64>(rows * columns, 1) + 1, [&](i64 begin, i64 end) {

@@ -7,10 +7,10 @@
 
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <vector>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace chute::eval {
 
@@ -23,8 +23,8 @@ public:
   std::optional<i64> value(ir::SymInt e) const;
   /// Binds a symbol; an error when it has another value already or lies outside its range.
   Status bind(ir::SymInt symbol, i64 value, const std::string &where);
-  /// Sets the symbol of that name, if there is one, over any earlier value: a number read from data,
-  /// which a loop reads anew in each round.
+  /// Sets the symbol of that name, if there is one, over any earlier value: a number read from
+  /// data, which a loop reads anew in each round.
   void define(std::string_view name, i64 value);
   /// The symbol of that name, if there is one.
   std::optional<ir::SymInt> find(std::string_view name) const;
@@ -35,7 +35,7 @@ public:
 private:
   const ir::Context &ctx_;
   // Looked up only, never iterated.
-  std::unordered_map<i64, i64> values_; // by SymInt::raw of the symbol
+  std::unordered_map<i64, i64> values_;                            // by SymInt::raw of the symbol
   mutable std::unordered_map<std::string_view, ir::SymInt> names_; // filled on the first look-up
 };
 

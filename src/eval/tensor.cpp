@@ -49,7 +49,8 @@ Tensor Tensor::allocate(ElementType element, Shape shape) {
   void *p = std::aligned_alloc(64, std::max<size_t>(bytes, 64));
   if (!p)
     throw std::bad_alloc();
-  t.owner_ = std::shared_ptr<const void>(p, [](const void *q) { std::free(const_cast<void *>(q)); });
+  t.owner_ =
+      std::shared_ptr<const void>(p, [](const void *q) { std::free(const_cast<void *>(q)); });
   t.data_ = static_cast<const std::byte *>(p);
   return t;
 }

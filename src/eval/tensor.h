@@ -42,7 +42,8 @@ public:
   static Tensor scalar(ElementType element, double value);
   static Tensor scalar_int(ElementType element, i64 value);
   /// From values stored as T, which must be the element type's storage.
-  template <class T> static Tensor of(ElementType element, Shape shape, std::span<const T> values) {
+  template <class T>
+  static Tensor of(ElementType element, Shape shape, std::span<const T> values) {
     return of_bytes(element, std::move(shape), std::as_bytes(values));
   }
   static Tensor f32(Shape shape, std::initializer_list<float> values) {
@@ -63,10 +64,16 @@ public:
 
   const std::byte *data() const { return data_; }
   std::span<const std::byte> bytes() const { return {data_, num_bytes()}; }
-  template <class T> const T *as() const { return reinterpret_cast<const T *>(data_); }
+  template <class T>
+  const T *as() const {
+    return reinterpret_cast<const T *>(data_);
+  }
   /// For the maker of a tensor, before anyone else sees it.
   std::byte *mutable_data() { return const_cast<std::byte *>(data_); }
-  template <class T> T *mutable_as() { return reinterpret_cast<T *>(mutable_data()); }
+  template <class T>
+  T *mutable_as() {
+    return reinterpret_cast<T *>(mutable_data());
+  }
   const std::shared_ptr<const void> &owner() const { return owner_; }
 
   /// The same bytes under another shape with as many elements.

@@ -13,14 +13,14 @@ namespace chute::ir {
 struct Constant;
 
 enum class AttrKind : u8 {
-  None,     ///< Python None / absent
-  Int,      ///< SymInt
-  Float,    ///< double
+  None,  ///< Python None / absent
+  Int,   ///< SymInt
+  Float, ///< double
   Bool,
   String,
-  Element,  ///< an element type (torch dtype)
-  Ints,     ///< list of SymInt
-  Floats,   ///< list of double
+  Element, ///< an element type (torch dtype)
+  Ints,    ///< list of SymInt
+  Floats,  ///< list of double
   Bools,
   Strings,
   Type,
@@ -52,7 +52,8 @@ public:
   }
   static Attr of_operand(u32 index) { return Attr(AttrKind::Operand, index); }
   static Attr of_region(u32 index) { return Attr(AttrKind::Region, index); }
-  /// Kinds String, Ints, Floats, Bools, Strings, List, Complex: `a` comes from a Context's interner.
+  /// Kinds String, Ints, Floats, Bools, Strings, List, Complex: `a` comes from a Context's
+  /// interner.
   static Attr of_array(AttrKind kind, const ArrayStorage *a) {
     return Attr(kind, std::bit_cast<u64>(a));
   }
@@ -97,7 +98,8 @@ public:
 private:
   Attr(AttrKind kind, u64 payload) : kind_(kind), payload_(payload) {}
   const ArrayStorage *array() const { return std::bit_cast<const ArrayStorage *>(payload_); }
-  template <class T> std::span<const T> as_span() const {
+  template <class T>
+  std::span<const T> as_span() const {
     return {static_cast<const T *>(array()->data), array()->size};
   }
 

@@ -33,8 +33,8 @@ public:
   void set_loc(LocId loc) { loc_ = loc; }
   LocId loc() const { return loc_; }
 
-  /// Operands in table order: one Value per One/Optional operand (null when absent), any number for a
-  /// variadic one (with two or more variadic operands the attribute `segments` must be given).
+  /// Operands in table order: one Value per One/Optional operand (null when absent), any number for
+  /// a variadic one (with two or more variadic operands the attribute `segments` must be given).
   /// Attributes by name; missing ones take the table's default. An unknown name, a missing
   /// attribute without default or a type error is a Diagnostic.
   Result<Op *> try_create(OpCode code, std::span<Value *const> operands,
@@ -44,7 +44,8 @@ public:
                 std::initializer_list<NamedAttr> attrs = {});
   Value *create(OpCode code, std::span<Value *const> operands,
                 std::span<const NamedAttr> attrs = {});
-  Op *create_op(OpCode code, std::span<Value *const> operands, std::span<const NamedAttr> attrs = {});
+  Op *create_op(OpCode code, std::span<Value *const> operands,
+                std::span<const NamedAttr> attrs = {});
   /// With result types given by the caller instead of inferred (readers, type-changing rewrites).
   Op *create_typed(OpCode code, std::span<Value *const> operands, std::span<const NamedAttr> attrs,
                    std::span<const Type> result_types, std::span<Region *const> regions = {});

@@ -12,7 +12,8 @@ namespace chute::ir {
 namespace {
 
 /// Calls `emit(pointer, bytes)` for each longest contiguous run, in row-major order.
-template <class Emit> void for_each_run(const Constant &c, Emit &&emit) {
+template <class Emit>
+void for_each_run(const Constant &c, Emit &&emit) {
   const size_t item = static_cast<size_t>(element_bytes(c.type.element()));
   const auto shape = c.type.shape();
   const int rank = c.type.rank();
@@ -76,9 +77,8 @@ const ContentHash &Constant::hash(u64 *bytes_hashed) const {
   } else {
     XXH3_state_t state{};
     XXH3_128bits_reset_withSeed(&state, seed);
-    for_each_run(*this, [&](const std::byte *from, size_t n) {
-      XXH3_128bits_update(&state, from, n);
-    });
+    for_each_run(*this,
+                 [&](const std::byte *from, size_t n) { XXH3_128bits_update(&state, from, n); });
     h = XXH3_128bits_digest(&state);
   }
   if (bytes_hashed)
@@ -93,8 +93,8 @@ bool same_content(const Constant &a, const Constant &b, u64 *bytes_hashed) {
     return true;
   if (a.type != b.type || a.has_data != b.has_data || !a.has_data)
     return false;
-  if (a.data == b.data && std::equal(a.strides.begin(), a.strides.end(), b.strides.begin(),
-                                     b.strides.end()))
+  if (a.data == b.data &&
+      std::equal(a.strides.begin(), a.strides.end(), b.strides.begin(), b.strides.end()))
     return true;
   return a.hash(bytes_hashed) == b.hash(bytes_hashed);
 }

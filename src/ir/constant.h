@@ -21,7 +21,8 @@ struct ContentHash {
 /// Owned by a Graph; immutable after it was made.
 struct Constant {
   Type type;
-  /// First element (storage offset applied). Null when `has_data` is false or there are no elements.
+  /// First element (storage offset applied). Null when `has_data` is false or there are no
+  /// elements.
   const std::byte *data = nullptr;
   /// Element strides, one per dimension; empty means dense row-major. Stride 0 repeats (splat,
   /// expand); never negative. Every reachable element lies inside the owner's bytes (checked where
@@ -36,8 +37,7 @@ struct Constant {
   i64 num_elements() const { return type.num_elements(); }
   /// Bytes of the dense form.
   size_t dense_bytes() const {
-    return static_cast<size_t>(num_elements()) *
-           static_cast<size_t>(element_bytes(type.element()));
+    return static_cast<size_t>(num_elements()) * static_cast<size_t>(element_bytes(type.element()));
   }
   /// Dense row-major bytes; only when is_dense().
   std::span<const std::byte> bytes() const { return {data, dense_bytes()}; }

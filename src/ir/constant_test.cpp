@@ -18,7 +18,8 @@ protected:
   const Constant *view(std::initializer_list<SymInt> shape, std::vector<i64> strides,
                        size_t offset = 0) {
     return g.add_constant(ctx.tensor_type(ElementType::I32, shape),
-                          reinterpret_cast<const std::byte *>(data->data() + offset), data, strides);
+                          reinterpret_cast<const std::byte *>(data->data() + offset), data,
+                          strides);
   }
   static std::vector<i32> dense(const Constant &c) {
     std::vector<i32> out(static_cast<size_t>(c.num_elements()));

@@ -70,7 +70,8 @@ struct QuantHash {
   }
 };
 struct QuantEqual {
-  template <class T> static bool same(std::span<const T> a, std::span<const T> b) {
+  template <class T>
+  static bool same(std::span<const T> a, std::span<const T> b) {
     return a.size() == b.size() &&
            (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
   }
@@ -94,11 +95,13 @@ struct Context::Impl {
   u32 next_type_id = 0;
   Type none, int_, float_, bool_, opaque;
 
-  template <class T> T *allocate(size_t n) {
+  template <class T>
+  T *allocate(size_t n) {
     bytes += n * sizeof(T);
     return static_cast<T *>(memory.allocate(n * sizeof(T), std::max(alignof(T), size_t{8})));
   }
-  template <class T> std::span<const T> copy(std::span<const T> from) {
+  template <class T>
+  std::span<const T> copy(std::span<const T> from) {
     if (from.empty())
       return {};
     T *to = allocate<T>(from.size());
@@ -181,8 +184,8 @@ Type Context::tensor_type(ElementType element, std::span<const SymInt> shape,
 }
 
 const Quantization *Context::quantization(const Quantization &given) {
-  // One form per meaning, so that equal types have one handle: absent zero points are zeros, and what
-  // a kind does not use is 0.
+  // One form per meaning, so that equal types have one handle: absent zero points are zeros, and
+  // what a kind does not use is 0.
   Quantization q = given;
   std::vector<i64> zeros;
   if (q.zero_points.empty() && !q.scales.empty()) {

@@ -53,8 +53,8 @@ public:
   Type with_quant(Type t, const Quantization *quant) {
     return tensor_type(t.element(), t.shape(), quant);
   }
-  /// Interns parameters; spans are copied. Zero points may be left out when all are zero: what comes
-  /// back has one per scale. Fields that the kind does not use come back 0.
+  /// Interns parameters; spans are copied. Zero points may be left out when all are zero: what
+  /// comes back has one per scale. Fields that the kind does not use come back 0.
   const Quantization *quantization(const Quantization &q);
 
   Attr string_attr(std::string_view text);

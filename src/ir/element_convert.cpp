@@ -11,12 +11,16 @@ namespace chute::ir {
 
 namespace {
 
-template <class T> T load(const std::byte *from) {
+template <class T>
+T load(const std::byte *from) {
   T v;
   std::memcpy(&v, from, sizeof(T));
   return v;
 }
-template <class T> void store(std::byte *to, T v) { std::memcpy(to, &v, sizeof(T)); }
+template <class T>
+void store(std::byte *to, T v) {
+  std::memcpy(to, &v, sizeof(T));
+}
 
 /// Float to integer as x86 and torch do it: out of range wraps through 64 bits instead of being
 /// undefined.
@@ -32,7 +36,8 @@ constexpr std::array<double, 8> kFp4{0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
 u8 to_fp4(double v) {
   const u8 sign = std::signbit(v) ? 8 : 0;
   const double magnitude = std::fabs(v);
-  u8 code = 0; // to the nearest, ties to the even code; beyond 6 saturates (the format has no infinity)
+  u8 code =
+      0; // to the nearest, ties to the even code; beyond 6 saturates (the format has no infinity)
   for (u8 next = 1; next < 8; ++next) {
     const double middle = (kFp4[next - 1u] + kFp4[next]) / 2;
     if (magnitude > middle || (magnitude == middle && next % 2 == 0))
@@ -82,9 +87,8 @@ double load_element(ElementType t, const std::byte *from) {
     return code & 8 ? -kFp4[code & 7] : kFp4[code & 7];
   }
   default: // what is neither has no numbers: text, handles, opaque blocks
-    return is_integer(t) || t == ElementType::Bool
-               ? static_cast<double>(load_element_int(t, from))
-               : 0.0;
+    return is_integer(t) || t == ElementType::Bool ? static_cast<double>(load_element_int(t, from))
+                                                   : 0.0;
   }
 }
 
@@ -118,22 +122,17 @@ void store_element(ElementType t, double value, std::byte *to) {
   case ElementType::F8E4M3FNUZ: return store<u8>(to, f32_to_f8(f, kF8E4M3FNUZ));
   case ElementType::F8E5M2FNUZ: return store<u8>(to, f32_to_f8(f, kF8E5M2FNUZ));
   case ElementType::F8E8M0FNU: return store<u8>(to, f32_to_f8e8m0(f));
-  case ElementType::C32:
-    store<u16>(to, f32_to_f16(f));
-    return store<u16>(to + 2, 0);
-  case ElementType::C64:
-    store<float>(to, f);
-    return store<float>(to + 4, 0.0f);
-  case ElementType::C128:
-    store<double>(to, value);
-    return store<double>(to + 8, 0.0);
+  case ElementType::C32: store<u16>(to, f32_to_f16(f)); return store<u16>(to + 2, 0);
+  case ElementType::C64: store<float>(to, f); return store<float>(to + 4, 0.0f);
+  case ElementType::C128: store<double>(to, value); return store<double>(to + 8, 0.0);
   case ElementType::Bool: return store<u8>(to, value != 0.0);
   case ElementType::U64:
     return store<u64>(to, value >= 9223372036854775808.0 ? static_cast<u64>(value)
                                                          : static_cast<u64>(truncate(value)));
   case ElementType::MXINT8: {
     const double scaled = std::nearbyint(value * 0x1p6);
-    return store<i8>(to, static_cast<i8>(std::isnan(scaled) ? 0 : std::clamp(scaled, -128.0, 127.0)));
+    return store<i8>(to,
+                     static_cast<i8>(std::isnan(scaled) ? 0 : std::clamp(scaled, -128.0, 127.0)));
   }
   case ElementType::MXFP4: return store<u8>(to, to_fp4(value));
   default:

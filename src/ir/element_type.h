@@ -58,9 +58,9 @@ int element_bits(ElementType t);
 /// Packing happens on write only.
 int element_bytes(ElementType t);
 
-bool is_float(ElementType t);    // F16 BF16 F32 F64 and fp8
-bool is_integer(ElementType t);  // signed and unsigned integers, Bool not included
-bool is_signed(ElementType t);   // of integers
+bool is_float(ElementType t);   // F16 BF16 F32 F64 and fp8
+bool is_integer(ElementType t); // signed and unsigned integers, Bool not included
+bool is_signed(ElementType t);  // of integers
 bool is_complex(ElementType t);
 
 } // namespace chute::ir

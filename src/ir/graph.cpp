@@ -80,8 +80,7 @@ void Graph::erase_argument(Region &region, u32 index) {
 }
 
 Op *Graph::create(OpCode code, std::span<Value *const> operands, std::span<const Attr> attrs,
-                  std::span<const Type> result_types, LocId loc,
-                  std::span<Region *const> regions) {
+                  std::span<const Type> result_types, LocId loc, std::span<Region *const> regions) {
   const auto n_operands = static_cast<u32>(operands.size());
   const auto n_results = static_cast<u32>(result_types.size());
   const auto n_attrs = static_cast<u32>(attrs.size());
@@ -245,8 +244,8 @@ void Graph::discard(Op *op) {
 void Graph::destroy(Op *op) {
   if (listener_)
     listener_->erased(*op);
-  // Detached before its uses go: of a value that it uses twice, the last user that a listener sees is
-  // this operator, and must not look alive.
+  // Detached before its uses go: of a value that it uses twice, the last user that a listener sees
+  // is this operator, and must not look alive.
   if (op->parent_)
     unlink_op(op);
   for (Use &use : op->operand_uses())
@@ -256,9 +255,8 @@ void Graph::destroy(Op *op) {
         listener_->uses_changed(*value);
     }
   --num_ops_;
-  slab_.deallocate(op,
-                   block_bytes(op->num_operands_, op->num_results_, op->num_attrs_,
-                               op->num_regions_));
+  slab_.deallocate(
+      op, block_bytes(op->num_operands_, op->num_results_, op->num_attrs_, op->num_regions_));
 }
 
 void Graph::erase(Op *op) {

@@ -110,8 +110,8 @@ TEST_F(GraphTest, ErasingAnOperatorWithRegionsTellsOfEveryUseThatGoes) {
   Value *v = inner.create_typed(aten::op::relu, std::array{x}, {}, std::array{type})->result();
   inner.ret(std::array{v});
   Op *holder = g.create(core_op::unregistered, {},
-                        std::array{ctx.string_attr("t"), ctx.strings_attr({}), Attr::none()}, {}, {},
-                        std::array{r});
+                        std::array{ctx.string_attr("t"), ctx.strings_attr({}), Attr::none()}, {},
+                        {}, std::array{r});
   g.append(g.body(), holder);
   EXPECT_EQ(r->parent_op(), holder);
   Recorder recorder;

@@ -37,8 +37,8 @@ LocId Locations::merge(LocId a, LocId b) {
 }
 
 Provenance Locations::resolve(LocId loc) const {
-  // A chain of merges can be long, so the walk keeps its own stack; it is cut where an error message
-  // or a report could no longer use the names.
+  // A chain of merges can be long, so the walk keeps its own stack; it is cut where an error
+  // message or a report could no longer use the names.
   constexpr size_t kMaxNodes = 64;
   Provenance out;
   std::vector<u32> stack{loc.id};

@@ -42,7 +42,8 @@ public:
   /// A record with its text known now.
   LocId add(StringId node, std::string_view module_path, std::string_view source_line,
             std::string_view module_type = {});
-  /// Both origins (an operator made from two). Returns the other one when either is unknown or equal.
+  /// Both origins (an operator made from two). Returns the other one when either is unknown or
+  /// equal.
   LocId merge(LocId a, LocId b);
 
   Provenance resolve(LocId loc) const;
@@ -56,12 +57,12 @@ public:
 
 private:
   struct Record {
-    StringId node;          // 0 in merged records
-    StringId module_path;   // known text, or
-    StringId source_line;   //
-    StringId module_type;   //
+    StringId node;                            // 0 in merged records
+    StringId module_path;                     // known text, or
+    StringId source_line;                     //
+    StringId module_type;                     //
     const ProvenanceSource *source = nullptr; // to be resolved with key
-    u64 key = 0;            // merged records: the two LocIds
+    u64 key = 0;                              // merged records: the two LocIds
   };
   Context &ctx_;
   std::vector<Record> records_;

@@ -55,7 +55,8 @@ public:
     return n;
   }
 
-  /// Range over uses. The next use is read before the body runs, so the body may drop the current one.
+  /// Range over uses. The next use is read before the body runs, so the body may drop the current
+  /// one.
   class UseIterator {
   public:
     explicit UseIterator(Use *u) : use_(u), next_(u ? u->next() : nullptr) {}

@@ -29,26 +29,31 @@ inline constexpr u16 kMaxOpCode = 3072;
 /// Properties that generic passes rely on; a generic pass never lists operator names.
 namespace trait {
 using Set = u32;
-inline constexpr Set kPure = 1u << 0;         ///< no side effect, same operands give same results
-inline constexpr Set kElementwise = 1u << 1;  ///< result element i depends on operands' element i (broadcast)
-inline constexpr Set kCommutative = 1u << 2;  ///< the first two operands may be swapped
-inline constexpr Set kSameType = 1u << 3;     ///< result type equals the first operand's
-inline constexpr Set kMovement = 1u << 4;     ///< moves elements, computes none (view, permute, slice, cat)
-inline constexpr Set kView = 1u << 5;         ///< torch: result may alias the first operand
-inline constexpr Set kInPlace = 1u << 6;      ///< torch: writes its first operand and returns it
+inline constexpr Set kPure = 1u << 0; ///< no side effect, same operands give same results
+inline constexpr Set kElementwise =
+    1u << 1; ///< result element i depends on operands' element i (broadcast)
+inline constexpr Set kCommutative = 1u << 2; ///< the first two operands may be swapped
+inline constexpr Set kSameType = 1u << 3;    ///< result type equals the first operand's
+inline constexpr Set kMovement =
+    1u << 4;                          ///< moves elements, computes none (view, permute, slice, cat)
+inline constexpr Set kView = 1u << 5; ///< torch: result may alias the first operand
+inline constexpr Set kInPlace = 1u << 6; ///< torch: writes its first operand and returns it
 inline constexpr Set kTerminator = 1u << 7;
-inline constexpr Set kConstant = 1u << 8;     ///< yields the tensor in its `value` attribute
+inline constexpr Set kConstant = 1u << 8; ///< yields the tensor in its `value` attribute
 inline constexpr Set kReduction = 1u << 9;
-inline constexpr Set kComparison = 1u << 10;  ///< result element type is Bool
-inline constexpr Set kRandom = 1u << 11;      ///< never folded, never merged
-inline constexpr Set kEffect = 1u << 12;      ///< must stay though its results are unused
-inline constexpr Set kNoOp = 1u << 13;        ///< result equals the first operand in inference (alias, detach, …)
-inline constexpr Set kCheck = 1u << 14;       ///< an assertion without meaning for inference; dropped
-inline constexpr Set kRegions = 1u << 15;     ///< holds regions (cond, while, map)
-inline constexpr Set kIntToFloat = 1u << 16;  ///< promotion: integer operands give the default float type
-inline constexpr Set kPromotes = 1u << 17;    ///< operands take part in torch type promotion
+inline constexpr Set kComparison = 1u << 10; ///< result element type is Bool
+inline constexpr Set kRandom = 1u << 11;     ///< never folded, never merged
+inline constexpr Set kEffect = 1u << 12;     ///< must stay though its results are unused
+inline constexpr Set kNoOp =
+    1u << 13; ///< result equals the first operand in inference (alias, detach, …)
+inline constexpr Set kCheck = 1u << 14;   ///< an assertion without meaning for inference; dropped
+inline constexpr Set kRegions = 1u << 15; ///< holds regions (cond, while, map)
+inline constexpr Set kIntToFloat =
+    1u << 16; ///< promotion: integer operands give the default float type
+inline constexpr Set kPromotes = 1u << 17; ///< operands take part in torch type promotion
 inline constexpr Set kUnregistered = 1u << 18;
-inline constexpr Set kQuantization = 1u << 19; ///< quantize, dequantize, fake-quantize: says how a value is stored, so never folded away
+inline constexpr Set kQuantization = 1u << 19; ///< quantize, dequantize, fake-quantize: says how a
+                                               ///< value is stored, so never folded away
 } // namespace trait
 
 enum class OperandArity : u8 { One, Optional, Variadic, VariadicOptional };

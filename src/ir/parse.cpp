@@ -170,8 +170,9 @@ bool GraphReader::op_start() {
     return error(op_.offset,
                  op_name.empty() ? "operator expected"
                                  : "unknown operator '" + std::string(op_name) + "'",
-                 op_name.empty() ? "" : "an operator outside of the tables is written as "
-                                        "core.unregistered(…) {target = \"name\", …}");
+                 op_name.empty() ? ""
+                                 : "an operator outside of the tables is written as "
+                                   "core.unregistered(…) {target = \"name\", …}");
   if (op_.def->opcode == core_op::constant && lex_.peek() != '(') {
     if (!constant(op_.constant))
       return false;
@@ -252,8 +253,7 @@ bool GraphReader::finish() {
     return error(op_.offset, std::move(s.error()));
   Op *op = nullptr;
   if (!types_given_ && !(def.results.empty() && op_.results.empty())) {
-    Result<Op *> made =
-        create_inferred(*graph_, def.opcode, op_.operands, attrs, loc, op_.regions);
+    Result<Op *> made = create_inferred(*graph_, def.opcode, op_.operands, attrs, loc, op_.regions);
     if (!made)
       return error(op_.offset, std::move(made.error()));
     op = *made;

@@ -50,9 +50,9 @@ public:
 
 private:
   struct Frame {
-    PendingOp op;         // whose region is being read
-    Region *region;       // that region's enclosing one
-    size_t scope_start;   // names defined inside the region start here
+    PendingOp op;       // whose region is being read
+    Region *region;     // that region's enclosing one
+    size_t scope_start; // names defined inside the region start here
   };
 
   bool graph();
@@ -86,7 +86,7 @@ private:
   };
   std::vector<DeclaredOutput> declared_outputs_; // types given in the signature
   bool outputs_given_ = false;
-  std::vector<Value *> by_name_;   // by StringId
+  std::vector<Value *> by_name_; // by StringId
   std::vector<Value *> by_number_;
   std::map<u32, Value *> by_far_number_; // numbers far beyond what was defined
   u32 num_defined_ = 0;

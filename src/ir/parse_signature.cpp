@@ -187,9 +187,8 @@ bool GraphReader::check_outputs() {
       continue;
     const Value *v = ret->operand(static_cast<u32>(o.operand));
     if (v && v->type() != declared.type)
-      return error(declared.offset,
-                   "output declared as " + print(ctx_, declared.type) + " but returned as " +
-                       print(ctx_, v->type()));
+      return error(declared.offset, "output declared as " + print(ctx_, declared.type) +
+                                        " but returned as " + print(ctx_, v->type()));
   }
   return true;
 }
@@ -234,8 +233,9 @@ bool GraphReader::symbol() {
 bool GraphReader::numbered_constant() {
   const size_t start = (lex_.skip(), lex_.offset());
   if (!lex_.eat('#') || lex_.digits() != std::to_string(numbered_.size()))
-    return error(start, "#" + std::to_string(numbered_.size()) + " expected: constants are numbered"
-                                                                 " in order");
+    return error(start, "#" + std::to_string(numbered_.size()) +
+                            " expected: constants are numbered"
+                            " in order");
   const Constant *c = nullptr;
   if (!expect('=') || !constant(c))
     return false;

@@ -13,7 +13,10 @@ namespace {
 class Printer {
 public:
   Printer(const Graph &graph, TextWriter &out, const PrintOptions &options)
-      : graph_(graph), ctx_(graph.context()), out_(out), options_(options),
+      : graph_(graph),
+        ctx_(graph.context()),
+        out_(out),
+        options_(options),
         values_(ctx_, out, options) {}
 
   void graph();
@@ -34,7 +37,9 @@ private:
   void outputs();
   void value(const Value *v);
   void symbol_or_string(std::string_view name);
-  void indent(size_t depth) { out_.put(std::string_view(kSpaces, std::min<size_t>(2 * depth, 64))); }
+  void indent(size_t depth) {
+    out_.put(std::string_view(kSpaces, std::min<size_t>(2 * depth, 64)));
+  }
   void region_op(const Op &op, size_t depth);
   void op_head(const Op &op);
   void operands(const Op &op);
@@ -49,8 +54,8 @@ private:
   TextWriter &out_;
   const PrintOptions &options_;
   ValueWriter values_;
-  std::vector<u32> names_;     // by Value::id: 0 not seen, kNamed, else running number + 1
-  std::vector<bool> taken_;    // by StringId
+  std::vector<u32> names_;  // by Value::id: 0 not seen, kNamed, else running number + 1
+  std::vector<bool> taken_; // by StringId
   u32 next_number_ = 0;
   std::vector<const Constant *> shared_; // numbered constants
   std::vector<std::string> symbols_;     // lines of symbol ranges, sorted
@@ -203,8 +208,8 @@ void Printer::input(const Value *arg, const InputInfo *info, i64 position, bool 
   if (!info)
     return;
   // The input's name is left out where it is the value's name as just printed.
-  const bool same_name = arg && arg->name() && names_[arg->id()] == kNamed &&
-                         ctx_.string(arg->name()) == info->name;
+  const bool same_name =
+      arg && arg->name() && names_[arg->id()] == kNamed && ctx_.string(arg->name()) == info->name;
   const bool named = !same_name && !info->name.empty();
   bool first = true;
   const auto key = [&](std::string_view k) {
@@ -367,9 +372,9 @@ bool segments_fit(const Op &op) {
 void Printer::operands(const Op &op) {
   const OpDef &def = op.def();
   const int lists = def.variadic_operands();
-  const bool grouped = def.operands.size() > 1 && lists > 0 &&
-                       (lists > 1 ? segments_fit(op)
-                                  : op.num_operands() + 1 >= def.operands.size());
+  const bool grouped =
+      def.operands.size() > 1 && lists > 0 &&
+      (lists > 1 ? segments_fit(op) : op.num_operands() + 1 >= def.operands.size());
   out_.put('(');
   if (!grouped) {
     for (u32 i = 0; i < op.num_operands(); ++i) {
@@ -495,8 +500,8 @@ void Printer::op_tail(const Op &op) {
   out_.put('\n');
 }
 
-// Operators of one region from `first` on (or just it, for a single print). Nested regions keep their
-// place on a stack of their own.
+// Operators of one region from `first` on (or just it, for a single print). Nested regions keep
+// their place on a stack of their own.
 void Printer::region_op(const Op &first, size_t depth) {
   struct Frame {
     const Op *op;

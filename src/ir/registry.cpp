@@ -96,20 +96,37 @@ Status infer_size(const Op &, Graph &graph, std::vector<Type> &out) {
 
 constexpr AttrSpec kConstantAttrs[] = {{"value", AttrType::Constant}};
 constexpr AttrSpec kStateAttrs[] = {{"name", AttrType::String}, {"value", AttrType::Constant}};
-constexpr AttrSpec kUnregisteredAttrs[] = {{"target", AttrType::String},
-                                           {"arg_names", AttrType::Strings},
-                                           {"args", AttrType::Any}};
+constexpr AttrSpec kUnregisteredAttrs[] = {
+    {"target", AttrType::String}, {"arg_names", AttrType::Strings}, {"args", AttrType::Any}};
 constexpr AttrSpec kSizeAttrs[] = {{"value", AttrType::Int}};
 constexpr OperandSpec kValues[] = {{"values", OperandArity::VariadicOptional}};
 constexpr ResultSpec kOneResult[] = {{"result", false}};
 constexpr ResultSpec kAnyResults[] = {{"results", true}};
 
 const OpDef kCoreDefs[] = {
-    {"core.constant", core_op::constant, trait::kPure | trait::kConstant, {}, kConstantAttrs,
-     kOneResult, infer_constant, nullptr},
-    {"core.state", core_op::state, trait::kRandom, {}, kStateAttrs, kOneResult, infer_state,
+    {"core.constant",
+     core_op::constant,
+     trait::kPure | trait::kConstant,
+     {},
+     kConstantAttrs,
+     kOneResult,
+     infer_constant,
      nullptr},
-    {"core.return", core_op::ret, trait::kTerminator | trait::kEffect, kValues, {}, {}, nullptr,
+    {"core.state",
+     core_op::state,
+     trait::kRandom,
+     {},
+     kStateAttrs,
+     kOneResult,
+     infer_state,
+     nullptr},
+    {"core.return",
+     core_op::ret,
+     trait::kTerminator | trait::kEffect,
+     kValues,
+     {},
+     {},
+     nullptr,
      nullptr},
     {"core.unregistered", core_op::unregistered,
      trait::kUnregistered | trait::kEffect | trait::kRegions, kValues, kUnregisteredAttrs,

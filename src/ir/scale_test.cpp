@@ -1,5 +1,5 @@
-// A chain of a million operators is a normal input (DESIGN rule 7). Everything runs on a thread with a
-// small stack, where recursion over depth would not survive.
+// A chain of a million operators is a normal input (DESIGN rule 7). Everything runs on a thread
+// with a small stack, where recursion over depth would not survive.
 
 #include "aten/ops.h"
 #include "ir/builder.h"
@@ -92,10 +92,11 @@ TEST(Scale, ChainOfAMillionOperators) {
     const double destroyed = clock.lap();
     EXPECT_LE(bytes_per_op, 256);
     ::testing::Test::RecordProperty("ir_bytes_per_op", std::to_string(bytes_per_op));
-    std::printf("build %.2f s, print %.2f s (%.0f MB), parse %.2f s, verify %.2f s, destroy %.3f s, "
-                "%.0f bytes/op\n",
-                build, printed, static_cast<double>(text.size()) / 1e6, parsed, verified, destroyed,
-                bytes_per_op);
+    std::printf(
+        "build %.2f s, print %.2f s (%.0f MB), parse %.2f s, verify %.2f s, destroy %.3f s, "
+        "%.0f bytes/op\n",
+        build, printed, static_cast<double>(text.size()) / 1e6, parsed, verified, destroyed,
+        bytes_per_op);
     // Loose, for machines that are busy or sanitized: quadratic work would take hours.
     EXPECT_LT(build + printed + parsed + verified + destroyed, 120);
   });
@@ -125,9 +126,10 @@ TEST(Scale, DeepNestingOfRegionsAndLists) {
     }
     std::string lists(kDepth, '[');
     lists.append(kDepth, ']');
-    const std::string text = "graph @m() -> () {\n" + open +
-                             "core.unregistered() {target = \"t\", arg_names = [], args = " + lists +
-                             "} : ()\n" + close + "return }";
+    const std::string text =
+        "graph @m() -> () {\n" + open +
+        "core.unregistered() {target = \"t\", arg_names = [], args = " + lists + "} : ()\n" +
+        close + "return }";
     Context ctx;
     auto g = parse(ctx, text);
     ASSERT_TRUE(g.has_value()) << to_text(g.error());

@@ -7,9 +7,9 @@ namespace chute::ir {
 
 namespace {
 
-constexpr std::array<std::string_view, 14> kOpNames{
-    "", "floordiv", "ceildiv", "mod", "max", "min", "pow", "where",
-    "eq", "ne", "lt", "le", "truediv", "opaque"};
+constexpr std::array<std::string_view, 14> kOpNames{"",    "floordiv", "ceildiv", "mod",   "max",
+                                                    "min", "pow",      "where",   "eq",    "ne",
+                                                    "lt",  "le",       "truediv", "opaque"};
 
 } // namespace
 
@@ -161,6 +161,8 @@ private:
 
 } // namespace
 
-std::optional<SymInt> SymTable::parse(std::string_view text) { return SymParser(*this, text).run(); }
+std::optional<SymInt> SymTable::parse(std::string_view text) {
+  return SymParser(*this, text).run();
+}
 
 } // namespace chute::ir

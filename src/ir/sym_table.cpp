@@ -98,8 +98,7 @@ std::optional<SymInt> SymTable::exact_div(SymInt a, SymInt b) {
   // among equals the last in order of atoms: an order that multiplication keeps.
   const auto leading = [](const std::vector<Monomial> &terms) -> const Monomial & {
     return *std::max_element(terms.begin(), terms.end(), [](const Monomial &x, const Monomial &y) {
-      return x.atoms.size() != y.atoms.size() ? x.atoms.size() < y.atoms.size()
-                                              : x.atoms < y.atoms;
+      return x.atoms.size() != y.atoms.size() ? x.atoms.size() < y.atoms.size() : x.atoms < y.atoms;
     });
   };
   std::vector<Monomial> rest = impl_->poly(a), quotient;
@@ -236,7 +235,8 @@ SymRange SymTable::range(SymInt e) const {
         return {kNegInf, kInf};
       if (__builtin_mul_overflow(low, node.range.min, &low))
         low = kInf;
-      if (node.range.max == kInf || high == kInf || __builtin_mul_overflow(high, node.range.max, &high))
+      if (node.range.max == kInf || high == kInf ||
+          __builtin_mul_overflow(high, node.range.max, &high))
         high = kInf;
     }
     const auto scaled = [&](i64 bound) {
@@ -297,8 +297,7 @@ std::optional<i64> SymTable::evaluate_with(SymInt e, LookupFn lookup, void *stat
   }
   // Division has results for all but zero, and for what overflows.
   const auto divides = [](i64 a, i64 b) {
-    return b != 0 && a != std::numeric_limits<i64>::min() &&
-           b != std::numeric_limits<i64>::min();
+    return b != 0 && a != std::numeric_limits<i64>::min() && b != std::numeric_limits<i64>::min();
   };
   std::vector<std::optional<i64>> value(impl_->atoms.size());
   const auto poly_value = [&](SymInt s) -> std::optional<i64> {

@@ -21,13 +21,13 @@ enum class SymOp : u8 {
   Max,
   Min,
   Pow,
-  Where,  ///< (condition, then, else)
+  Where, ///< (condition, then, else)
   Eq,
   Ne,
   Lt,
   Le,
   TrueDivToInt, ///< int(a / b)
-  Opaque, ///< an expression kept by its text; never simplified
+  Opaque,       ///< an expression kept by its text; never simplified
 };
 
 /// The function name in the text form: "floordiv", "max", …; empty for a Symbol.
@@ -69,8 +69,8 @@ public:
   SymInt mod(SymInt a, SymInt b);
   SymInt max(SymInt a, SymInt b);
   SymInt min(SymInt a, SymInt b);
-  /// Any other operation, over literals folded where defined. Min and Max are decided by the ranges of
-  /// their arguments unless `use_ranges` is false.
+  /// Any other operation, over literals folded where defined. Min and Max are decided by the ranges
+  /// of their arguments unless `use_ranges` is false.
   SymInt apply(SymOp op, std::span<const SymInt> args, bool use_ranges = true);
   SymInt opaque(std::string_view text);
   /// a / b when the division is exact as polynomials (7*s*t / s = 7*t), else nullopt.
@@ -95,11 +95,12 @@ public:
 
   /// The value for given symbol values (in `lookup`); nullopt when one is missing or undefined
   /// (division by zero). Iterative in depth of text, bounded by construction.
-  template <class Lookup> std::optional<i64> evaluate(SymInt e, Lookup &&lookup) const;
+  template <class Lookup>
+  std::optional<i64> evaluate(SymInt e, Lookup &&lookup) const;
 
-  /// Text as in `6*s77 + floordiv(s3 + 1, 2)`, at most some 64 KiB, independent of the order in which
-  /// symbols were made. parse is its inverse and also accepts spaces freely; it does not consult
-  /// ranges, so that text means the same before and after they are set.
+  /// Text as in `6*s77 + floordiv(s3 + 1, 2)`, at most some 64 KiB, independent of the order in
+  /// which symbols were made. parse is its inverse and also accepts spaces freely; it does not
+  /// consult ranges, so that text means the same before and after they are set.
   std::string print(SymInt e) const;
   std::optional<SymInt> parse(std::string_view text);
 

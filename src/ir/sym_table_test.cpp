@@ -73,8 +73,8 @@ TEST(SymTable, TextOfOddThings) {
         t.add(t.symbol("a"), t.literal(std::numeric_limits<i64>::min())),
         t.apply(SymOp::Where, std::array{t.symbol("a"), SymInt(1), t.symbol("b")})})
     EXPECT_EQ(t.parse(t.print(e)), e) << t.print(e);
-  for (const char *bad : {"", "a +", "a b", "f(a)", "max(a)", "where(a, b)", "1x", "a)", "opaque(a)",
-                          "opaque(\"", "99999999999999999999", "symbol(\"\\q\")"})
+  for (const char *bad : {"", "a +", "a b", "f(a)", "max(a)", "where(a, b)", "1x", "a)",
+                          "opaque(a)", "opaque(\"", "99999999999999999999", "symbol(\"\\q\")"})
     EXPECT_EQ(t.parse(bad), std::nullopt) << bad;
 }
 
@@ -164,8 +164,7 @@ struct Random {
     case 3: return {table.max(a, b), std::max(x, y)};
     case 4: return {table.min(a, b), std::min(x, y)};
     case 5: return y ? std::pair(table.floordiv(a, b), floor_divide(x, y)) : std::pair(a, x);
-    case 6:
-      return y ? std::pair(table.ceildiv(a, b), -floor_divide(-x, y)) : std::pair(a, x);
+    case 6: return y ? std::pair(table.ceildiv(a, b), -floor_divide(-x, y)) : std::pair(a, x);
     default: return y ? std::pair(table.mod(a, b), x - floor_divide(x, y) * y) : std::pair(a, x);
     }
   }

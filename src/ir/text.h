@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-/// The text form of a graph (docs/text-ir.md): what `--print-after` shows, `chute opt` reads and pass
-/// tests are written in. `parse(print(g))` is `g` up to the storage of constants and ids.
+/// The text form of a graph (docs/text-ir.md): what `--print-after` shows, `chute opt` reads and
+/// pass tests are written in. `parse(print(g))` is `g` up to the storage of constants and ids.
 ///
 ///     graph @main(%x: f32[1,3,s77], literal 2 {name = "k"}) -> ("y": f32[1,6,s77]) {
 ///       sym s77 in [2, 1024]
@@ -54,10 +54,10 @@ struct ParseOptions {
   size_t max_generated_bytes = size_t{1} << 30;
 };
 
-/// Reads one graph. Operators of every registered dialect are known. Attributes that are left out take
-/// the table's defaults; result types that are left out are inferred. What was parsed is well formed
-/// as far as the operator tables go; `verify` checks the rest.
-/// Errors: code `ir.parse` (or an `ir.*` code of a check), object "file:line:column".
+/// Reads one graph. Operators of every registered dialect are known. Attributes that are left out
+/// take the table's defaults; result types that are left out are inferred. What was parsed is well
+/// formed as far as the operator tables go; `verify` checks the rest. Errors: code `ir.parse` (or
+/// an `ir.*` code of a check), object "file:line:column".
 Result<std::unique_ptr<Graph>> parse(Context &ctx, std::string_view text,
                                      const ParseOptions &options = {});
 

@@ -99,17 +99,17 @@ bool ValueReader::element(ElementType t, std::byte *to) {
       if (!n.to_i64(v))
         return error(start, "integer expected");
       const int bits = t == ElementType::Bool ? 1 : element_bits(t);
-      const bool fits = bits == 64 || (is_signed(t) ? v >= -(i64{1} << (bits - 1)) &&
-                                                          v < i64{1} << (bits - 1)
-                                                    : v >= 0 && v < i64{1} << bits);
+      const bool fits =
+          bits == 64 || (is_signed(t) ? v >= -(i64{1} << (bits - 1)) && v < i64{1} << (bits - 1)
+                                      : v >= 0 && v < i64{1} << bits);
       if (!fits)
         return error(start, "value does not fit " + std::string(element_type_name(t)));
       store_element_int(t, v, to);
       return true;
     }
     if (!is_float(t))
-      return error(start, "write raw(\"hex\") for elements of type " +
-                              std::string(element_type_name(t)));
+      return error(start,
+                   "write raw(\"hex\") for elements of type " + std::string(element_type_name(t)));
     double v = 0;
     float f = 0;
     // Rounded once, from the text, for the type that has its own shortest form.
@@ -175,8 +175,8 @@ bool ValueReader::dense(const Body &body, Type t, std::byte *to) {
   }
   if (depth != 0)
     return error(body.end, "']' expected");
-  return count == n || error(body.offset, "the type has " + std::to_string(n) +
-                                              " elements, " + std::to_string(count) + " are given");
+  return count == n || error(body.offset, "the type has " + std::to_string(n) + " elements, " +
+                                              std::to_string(count) + " are given");
 }
 
 bool ValueReader::generate(const Body &body, Type t, std::byte *to) {

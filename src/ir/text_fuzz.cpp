@@ -1,5 +1,5 @@
-// Any bytes: the parser refuses them or gives a graph that prints, and whose print reads back to the
-// same print. Verification runs over whatever was read.
+// Any bytes: the parser refuses them or gives a graph that prints, and whose print reads back to
+// the same print. Verification runs over whatever was read.
 
 #include "aten/ops.h"
 #include "ir/text.h"

@@ -150,7 +150,8 @@ bool TextLexer::Number::to_u64(u64 &out) const {
 }
 
 namespace {
-template <class T, class Bits> bool to_floating(std::string_view text, T &out) {
+template <class T, class Bits>
+bool to_floating(std::string_view text, T &out) {
   bool negative = false;
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
     negative = text[0] == '-';
@@ -242,8 +243,8 @@ std::string_view TextLexer::expression() {
       ++depth;
     else if (c == ')' && depth > 0)
       --depth;
-    else if (depth == 0 && (c == ',' || c == ':' || c == '>' || c == ')' || c == ']' || c == '{' ||
-                            c == '}'))
+    else if (depth == 0 &&
+             (c == ',' || c == ':' || c == '>' || c == ')' || c == ']' || c == '{' || c == '}'))
       break;
   }
   size_t end = at_;

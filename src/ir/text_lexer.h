@@ -8,8 +8,8 @@
 
 namespace chute::ir {
 
-/// A cursor over text IR. Every reader skips white space and comments first and returns false (or an
-/// empty view) without moving when its token is not there.
+/// A cursor over text IR. Every reader skips white space and comments first and returns false (or
+/// an empty view) without moving when its token is not there.
 class TextLexer {
 public:
   explicit TextLexer(std::string_view text) : text_(text) {}
@@ -67,15 +67,13 @@ public:
   /// A string in double quotes; escapes \" \\ \n \t \xHH.
   Quoted quoted(std::string &out);
 
-  /// A symbolic expression: up to the next ',', ':', '>', '{', newline or closing bracket that is not
-  /// inside parentheses or quotes.
+  /// A symbolic expression: up to the next ',', ':', '>', '{', newline or closing bracket that is
+  /// not inside parentheses or quotes.
   std::string_view expression();
 
 private:
   char raw() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  char raw(size_t ahead) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
-  }
+  char raw(size_t ahead) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
   std::string_view text_;
   size_t at_ = 0;
 };

@@ -34,7 +34,8 @@ protected:
 };
 
 TEST_F(TextTest, WholeGraph) {
-  expect_same(R"(graph @main(%x: f32[1,3,s77,224], literal 2 {name = "k"}, %cache: f32[4] {kind = state, name = "c"}) -> ("y": f32[1,3,s77,224], buffer("h.cache") "m": f32[4], literal(none) "n") {
+  expect_same(
+      R"(graph @main(%x: f32[1,3,s77,224], literal 2 {name = "k"}, %cache: f32[4] {kind = state, name = "c"}) -> ("y": f32[1,3,s77,224], buffer("h.cache") "m": f32[4], literal(none) "n") {
   sym s77 in [2, 1024]
   const #0 = dense<[0.5, -1.0]> : f32[2]
   %w = core.constant #0
@@ -48,7 +49,8 @@ TEST_F(TextTest, WholeGraph) {
 }
 
 TEST_F(TextTest, Types) {
-  expect_same(R"(graph @types(%0: f32[], %1: bool[2], %2: bool, %3: none, %4: none[1], %5: int, %6: float, %7: opaque, %8: i8[4] quant(0.5:-3), %9: i8[2,3] quant(axis=1, [0.5, 0.25:7, 1e-40]), %10: i4[4,64] quant(axis=1, block=32, [1.0, 2.0, nan, inf, 0.1, 3.4028235e+38, 1e-45, 2.0:1]), %11: mxint8[32] mx(axis=0, block=32), %12: f8e4m3fn[0], %13: string[1], %14: f32[floordiv(s0 - 1, 2) + 3]) -> () {
+  expect_same(
+      R"(graph @types(%0: f32[], %1: bool[2], %2: bool, %3: none, %4: none[1], %5: int, %6: float, %7: opaque, %8: i8[4] quant(0.5:-3), %9: i8[2,3] quant(axis=1, [0.5, 0.25:7, 1e-40]), %10: i4[4,64] quant(axis=1, block=32, [1.0, 2.0, nan, inf, 0.1, 3.4028235e+38, 1e-45, 2.0:1]), %11: mxint8[32] mx(axis=0, block=32), %12: f8e4m3fn[0], %13: string[1], %14: f32[floordiv(s0 - 1, 2) + 3]) -> () {
   sym s0 in [0, inf]
 }
 )");
@@ -169,7 +171,8 @@ TEST_F(TextTest, NamesInRegionsEndWithThem) {
 }
 
 TEST_F(TextTest, Names) {
-  expect_same(R"(graph @"a graph"(%"0": f32[2], %a.b$c: f32[2] {name = "other"}, %d: f32[2] {name = ""}) -> ("": f32[2], "b" = 0: f32[2]) {
+  expect_same(
+      R"(graph @"a graph"(%"0": f32[2], %a.b$c: f32[2] {name = "other"}, %d: f32[2] {name = ""}) -> ("": f32[2], "b" = 0: f32[2]) {
   return %"0", %d
 }
 )");
@@ -180,7 +183,8 @@ TEST_F(TextTest, Names) {
 }
 
 TEST_F(TextTest, InputsInAnotherOrderThanArguments) {
-  expect_same(R"(graph @main(%b: f32[2] {input = 2}, %a: f32[3] {input = 0}, literal 7 {name = "k", input = 1}) -> () {
+  expect_same(
+      R"(graph @main(%b: f32[2] {input = 2}, %a: f32[3] {input = 0}, literal 7 {name = "k", input = 1}) -> () {
 }
 )");
   expect_error("graph @m(%a: f32[1] {input = 1}) {}", "1:10", "positions");

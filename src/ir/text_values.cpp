@@ -455,8 +455,7 @@ bool ValueReader::attr(AttrType slot, Attr &out) {
       closing = false;
       const Level top = levels.back();
       levels.pop_back();
-      const std::span<const Attr> own(items.data() + top.first_item,
-                                      items.size() - top.first_item);
+      const std::span<const Attr> own(items.data() + top.first_item, items.size() - top.first_item);
       if (!list(top.kind ? *top.kind : list_kind(top.slot, own), top.offset, own, value))
         return false;
       items.resize(top.first_item);

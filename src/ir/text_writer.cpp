@@ -12,14 +12,15 @@ namespace chute::ir {
 
 bool is_value_keyword(std::string_view word) {
   static constexpr std::array<std::string_view, 23> kWords{
-      "true",   "false",   "none",   "inf",   "nan",  "ints", "floats",  "bools",
-      "strings", "list",   "complex", "type", "operand", "region", "element", "sym",
-      "dense",  "splat",   "iota",   "rand",  "hex",  "elided", "nodata"};
+      "true",    "false", "none",    "inf",  "nan",     "ints",   "floats",  "bools",
+      "strings", "list",  "complex", "type", "operand", "region", "element", "sym",
+      "dense",   "splat", "iota",    "rand", "hex",     "elided", "nodata"};
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end() ||
          parse_element_type(word).has_value();
 }
 
-template <class T, class Bits> void TextWriter::number_of(T v, Bits canonical_nan) {
+template <class T, class Bits>
+void TextWriter::number_of(T v, Bits canonical_nan) {
   if (std::isnan(v)) {
     const auto bits = std::bit_cast<Bits>(v);
     put("nan");
@@ -224,7 +225,7 @@ AttrKind plain_list_kind(AttrType slot, Attr a) {
   case AttrType::Strings: return AttrKind::Strings;
   case AttrType::Scalars:
     return a.kind() == AttrKind::Floats && !a.as_floats().empty() ? AttrKind::Floats
-                                                                   : AttrKind::Ints;
+                                                                  : AttrKind::Ints;
   case AttrType::OptInts: {
     if (a.kind() != AttrKind::List)
       return AttrKind::Ints;
@@ -254,8 +255,7 @@ void ValueWriter::leaf_list(Attr a, AttrType slot) {
   switch (a.kind()) {
   case AttrKind::Ints:
     return items(a.as_ints(), "ints", [&](SymInt v) { scalar(Attr::of_int(v)); });
-  case AttrKind::Floats:
-    return items(a.as_floats(), "floats", [&](double v) { out_.number(v); });
+  case AttrKind::Floats: return items(a.as_floats(), "floats", [&](double v) { out_.number(v); });
   case AttrKind::Bools:
     return items(a.as_bools(), "bools", [&](bool v) { out_.put(v ? "true" : "false"); });
   case AttrKind::Strings:
@@ -325,9 +325,9 @@ void ValueWriter::element(ElementType t, const std::byte *at) {
   } else if (is_integer(t)) {
     const i64 v = load_element_int(t, at);
     const int bits = element_bits(t);
-    const bool fits = is_signed(t) ? bits == 64 || (v >= -(i64{1} << (bits - 1)) &&
-                                                    v < i64{1} << (bits - 1))
-                                   : v >= 0 && (bits == 64 || v < i64{1} << bits);
+    const bool fits = is_signed(t)
+                          ? bits == 64 || (v >= -(i64{1} << (bits - 1)) && v < i64{1} << (bits - 1))
+                          : v >= 0 && (bits == 64 || v < i64{1} << bits);
     if (fits)
       return out_.integer(v);
   } else if (is_float(t)) {
@@ -379,8 +379,8 @@ void ValueWriter::constant_body(const Constant &c) {
   }
   if (n == 0)
     return out_.put("dense<[]>");
-  const bool splat = !c.is_dense() && std::all_of(c.strides.begin(), c.strides.end(),
-                                                  [](i64 s) { return s == 0; });
+  const bool splat = !c.is_dense() &&
+                     std::all_of(c.strides.begin(), c.strides.end(), [](i64 s) { return s == 0; });
   if (splat) {
     out_.put("splat<");
     element(t, c.data);

@@ -33,7 +33,8 @@ public:
 
   void put(char c) { text_ += c; }
   void put(std::string_view s) { text_ += s; }
-  template <class T> void integer(T v) {
+  template <class T>
+  void integer(T v) {
     char digits[24];
     const auto end = std::to_chars(digits, digits + sizeof(digits), v).ptr;
     text_.append(digits, static_cast<size_t>(end - digits));
@@ -57,7 +58,8 @@ public:
 
 private:
   static constexpr size_t kChunk = size_t{1} << 16;
-  template <class T, class Bits> void number_of(T v, Bits canonical_nan);
+  template <class T, class Bits>
+  void number_of(T v, Bits canonical_nan);
   const TextSink *sink_;
   std::string text_;
 };
@@ -93,7 +95,8 @@ private:
 };
 
 /// Calls `visit(Attr)` for `a` and everything nested in it, in order, without recursion.
-template <class Visit> void for_each_nested(Attr a, Visit &&visit) {
+template <class Visit>
+void for_each_nested(Attr a, Visit &&visit) {
   if (a.kind() != AttrKind::List) {
     visit(a);
     return;

@@ -15,8 +15,11 @@ namespace {
 class Verifier {
 public:
   Verifier(const Graph &graph, Diagnostics &diagnostics, const VerifyOptions &options)
-      : graph_(graph), diagnostics_(diagnostics), options_(options),
-        state_(graph.num_value_ids(), Unseen), uses_(graph.num_value_ids(), 0) {}
+      : graph_(graph),
+        diagnostics_(diagnostics),
+        options_(options),
+        state_(graph.num_value_ids(), Unseen),
+        uses_(graph.num_value_ids(), 0) {}
 
   void run() {
     walk();
@@ -71,9 +74,9 @@ private:
   const Graph &graph_;
   Diagnostics &diagnostics_;
   const VerifyOptions &options_;
-  std::vector<u8> state_;              // by Value::id
-  std::vector<u32> uses_;              // operand slots seen per value
-  std::vector<const Value *> values_;  // every value, for the count of uses
+  std::vector<u8> state_;             // by Value::id
+  std::vector<u32> uses_;             // operand slots seen per value
+  std::vector<const Value *> values_; // every value, for the count of uses
   struct TypeVerdict {
     bool known = false;
     std::string code;
@@ -200,9 +203,9 @@ void Verifier::leave(const Region &region) {
 void Verifier::walk() {
   struct Frame {
     const Region *region;
-    const Op *op;     // next one to look at
+    const Op *op; // next one to look at
     const Op *owner;
-    u32 next_region;  // of `owner`
+    u32 next_region; // of `owner`
   };
   std::vector<Frame> stack;
   enter(graph_.body(), nullptr);
@@ -317,9 +320,9 @@ void Verifier::check_constant(const Op &op, const Constant &c) {
   const i64 n = c.num_elements();
   if (c.has_data && !c.data && n > 0 && element_bytes(c.type.element()) > 0)
     at(op, "ir.constant.range", "a constant has no bytes");
-  if (!c.strides.empty() && (c.strides.size() != c.type.shape().size() ||
-                             std::any_of(c.strides.begin(), c.strides.end(),
-                                         [](i64 s) { return s < 0; })))
+  if (!c.strides.empty() &&
+      (c.strides.size() != c.type.shape().size() ||
+       std::any_of(c.strides.begin(), c.strides.end(), [](i64 s) { return s < 0; })))
     at(op, "ir.constant.range", "strides of a constant do not fit its shape");
   if (op.has(trait::kConstant) && op.num_results() == 1 && op.result()->type()) {
     const Type t = op.result()->type();
@@ -327,8 +330,7 @@ void Verifier::check_constant(const Op &op, const Constant &c) {
         !std::equal(t.shape().begin(), t.shape().end(), c.type.shape().begin(),
                     c.type.shape().end()))
       at(op, "ir.constant.type",
-         "yields " + print(graph_.context(), t) + " but holds " +
-             print(graph_.context(), c.type));
+         "yields " + print(graph_.context(), t) + " but holds " + print(graph_.context(), c.type));
   }
 }
 

@@ -7,9 +7,10 @@
 namespace chute::ir {
 
 /// Calls `visit(Op&)` for every operator in SSA order, an operator before those of its regions. The
-/// visitor may erase the operator it is given (then its regions are not entered) if it returns false;
-/// it may insert before it. Keeps its own stack: nesting depth costs no native stack.
-template <class Visit> void walk(Region &region, Visit &&visit) {
+/// visitor may erase the operator it is given (then its regions are not entered) if it returns
+/// false; it may insert before it. Keeps its own stack: nesting depth costs no native stack.
+template <class Visit>
+void walk(Region &region, Visit &&visit) {
   std::vector<Op *> stack;
   if (region.front())
     stack.push_back(region.front());
@@ -30,12 +31,14 @@ template <class Visit> void walk(Region &region, Visit &&visit) {
   }
 }
 
-template <class Visit> void walk(Graph &graph, Visit &&visit) {
+template <class Visit>
+void walk(Graph &graph, Visit &&visit) {
   walk(graph.body(), std::forward<Visit>(visit));
 }
 
 /// The same for reading.
-template <class Visit> void walk(const Graph &graph, Visit &&visit) {
+template <class Visit>
+void walk(const Graph &graph, Visit &&visit) {
   walk(const_cast<Graph &>(graph).body(),
        [&](Op &op) { return visit(static_cast<const Op &>(op)); });
 }

@@ -8,8 +8,7 @@ namespace chute::pass {
 
 void register_core_passes() {
   static const bool done = [] {
-#define PASS(name, function, summary)                                                              \
-  PassRegistry::global().add({name, function, summary, "core"});
+#define PASS(name, function, summary) PassRegistry::global().add({name, function, summary, "core"});
 #include "pass/passes.def"
 #undef PASS
     return true;

@@ -2,10 +2,10 @@
 //
 //   %1 = aten.exp(%x)   %2 = aten.exp(%x)   →   %1 = aten.exp(%x), uses of %2 become uses of %1
 //
-// Operands of commutative operators count as equal in either order. Constants are equal when they view
-// the same bytes, or are small and hold the same bytes (large ones are shared by the writers, which
-// hash them anyway). Random operators and operators with regions are left. A region sees only its own
-// operators. Cost: one walk, one hash per operator.
+// Operands of commutative operators count as equal in either order. Constants are equal when they
+// view the same bytes, or are small and hold the same bytes (large ones are shared by the writers,
+// which hash them anyway). Random operators and operators with regions are left. A region sees only
+// its own operators. Cost: one walk, one hash per operator.
 #include "ir/walk.h"
 #include "pass/pass.h"
 

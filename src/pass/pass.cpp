@@ -24,8 +24,9 @@ const PassInfo *PassRegistry::find(std::string_view name) const {
   return it == passes_.end() ? nullptr : &*it;
 }
 
-bool run_pipeline(ir::Graph &graph, const std::vector<std::string> &passes, Diagnostics &diagnostics,
-                  const PipelineOptions &options, std::vector<PassRecord> &records) {
+bool run_pipeline(ir::Graph &graph, const std::vector<std::string> &passes,
+                  Diagnostics &diagnostics, const PipelineOptions &options,
+                  std::vector<PassRecord> &records) {
   u64 used = 0;
   for (const std::string &name : passes) {
     const PassInfo *info = PassRegistry::global().find(name);

@@ -36,7 +36,7 @@ using PassFn = void (*)(PassContext &ctx);
 /// One line of a list (aten/passes.def, circle/passes.def, pass/passes.def):
 ///   PASS(fold-constants, fold_constants, "evaluate operators whose operands are constants")
 struct PassInfo {
-  std::string_view name;    ///< kebab-case; file, test and documentation anchor are the same word
+  std::string_view name; ///< kebab-case; file, test and documentation anchor are the same word
   PassFn run = nullptr;
   std::string_view summary; ///< one line, shown by `chute passes`
   std::string_view dialect; ///< "core", "aten", "circle", "tosa"
@@ -76,7 +76,8 @@ struct PipelineOptions {
 
 /// Runs passes in order; stops after the first that reports an error. `records` gets one entry per
 /// pass run. Returns false when an error was reported.
-bool run_pipeline(ir::Graph &graph, const std::vector<std::string> &passes, Diagnostics &diagnostics,
-                  const PipelineOptions &options, std::vector<PassRecord> &records);
+bool run_pipeline(ir::Graph &graph, const std::vector<std::string> &passes,
+                  Diagnostics &diagnostics, const PipelineOptions &options,
+                  std::vector<PassRecord> &records);
 
 } // namespace chute::pass

@@ -59,8 +59,12 @@ public:
   Driver(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
          WorkCounters &counters, const RewriteOptions &options, std::vector<PatternStats> *stats,
          void *user)
-      : graph_(graph), patterns_(patterns), diagnostics_(diagnostics), counters_(counters),
-        options_(options), rewriter_(graph, diagnostics, user) {
+      : graph_(graph),
+        patterns_(patterns),
+        diagnostics_(diagnostics),
+        counters_(counters),
+        options_(options),
+        rewriter_(graph, diagnostics, user) {
     rewriter_.driver_ = this;
     local_.resize(patterns.patterns().size());
     for (size_t i = 0; i < local_.size(); ++i)

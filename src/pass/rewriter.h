@@ -18,9 +18,10 @@ class Rewriter;
 /// What a pattern did with an operator it was shown.
 using RewriteFn = bool (*)(ir::Op &op, Rewriter &rw);
 
-/// One rewrite. `roots` are the opcodes it can match; the driver shows it nothing else. `apply` first
-/// decides, reading only; then either changes the graph through `rw` and returns true, or changes
-/// nothing and returns false (with rw.reject("reason") where a near miss deserves a line in --stats).
+/// One rewrite. `roots` are the opcodes it can match; the driver shows it nothing else. `apply`
+/// first decides, reading only; then either changes the graph through `rw` and returns true, or
+/// changes nothing and returns false (with rw.reject("reason") where a near miss deserves a line in
+/// --stats).
 struct Pattern {
   std::string_view name; ///< kebab-case, unique within a pass
   std::vector<ir::OpCode> roots;
@@ -49,7 +50,8 @@ struct PatternStats {
   std::string_view name;
   u64 tried = 0;
   u64 rewrites = 0;
-  std::vector<std::pair<std::string_view, u64>> rejections; ///< reason, count; in order of first use
+  std::vector<std::pair<std::string_view, u64>>
+      rejections; ///< reason, count; in order of first use
 };
 
 struct RewriteOptions {
@@ -60,9 +62,9 @@ struct RewriteOptions {
   u64 budget_per_op = 64;
 };
 
-/// The worklist driver and the one door for changes. Seeded once in order; every change enqueues the
-/// operators it touched and their users; ends when the worklist is empty. Unused operators without
-/// effect are erased on the way. Total cost: operators + changes.
+/// The worklist driver and the one door for changes. Seeded once in order; every change enqueues
+/// the operators it touched and their users; ends when the worklist is empty. Unused operators
+/// without effect are erased on the way. Total cost: operators + changes.
 class Rewriter {
 public:
   ir::Graph &graph() { return graph_; }
@@ -75,12 +77,15 @@ public:
   /// Replaces all results and erases `op`. One value per result (null where the result is unused).
   /// A result's source name moves to the value that replaces it when that has none.
   void replace(ir::Op &op, std::span<ir::Value *const> values);
-  void replace(ir::Op &op, ir::Value *value) { replace(op, std::span<ir::Value *const>(&value, 1)); }
+  void replace(ir::Op &op, ir::Value *value) {
+    replace(op, std::span<ir::Value *const>(&value, 1));
+  }
   /// `op` is erased if unused; otherwise this is a fault.
   void erase(ir::Op &op) { graph_.erase(&op); }
   /// Records why a near miss did not match.
   void reject(std::string_view reason);
-  /// Reports a problem that stops the pipeline after the run (an operator that can not be lowered…).
+  /// Reports a problem that stops the pipeline after the run (an operator that can not be
+  /// lowered…).
   void error(Diagnostic d) { diagnostics_.add(std::move(d)); }
   /// Looks at `op` again later though nothing about it changed.
   void enqueue(ir::Op &op);

@@ -87,13 +87,17 @@ TEST_F(RewriterTest, CountsRejectionsByReason) {
 }
 
 bool relu_to_sigmoid(Op &op, Rewriter &rw) {
-  rw.replace(op, rw.before(op).create_typed(aten::op::sigmoid, std::array{op.operand(0)}, {},
-                                            std::array{op.result()->type()})->result());
+  rw.replace(op, rw.before(op)
+                     .create_typed(aten::op::sigmoid, std::array{op.operand(0)}, {},
+                                   std::array{op.result()->type()})
+                     ->result());
   return true;
 }
 bool sigmoid_to_relu(Op &op, Rewriter &rw) {
-  rw.replace(op, rw.before(op).create_typed(aten::op::relu, std::array{op.operand(0)}, {},
-                                            std::array{op.result()->type()})->result());
+  rw.replace(op, rw.before(op)
+                     .create_typed(aten::op::relu, std::array{op.operand(0)}, {},
+                                   std::array{op.result()->type()})
+                     ->result());
   return true;
 }
 
@@ -145,7 +149,8 @@ TEST_F(RewriterTest, WorkGrowsWithTheGraphAndItsChangesOnly) {
     ir::Builder b(g, g.body());
     for (int i = 0; i < n; ++i)
       v = b.create_typed(i % 5 < 3 ? aten::op::neg : aten::op::relu, std::array{v}, {},
-                         std::array{type})->result();
+                         std::array{type})
+              ->result();
     b.ret(std::array{v});
     PatternSet set;
     set.add("neg-of-neg", {aten::op::neg}, neg_of_neg);

@@ -7,7 +7,7 @@
 
 namespace chute::pt2 {
 
-Result<Document> read_document(const Zip& zip, const ZipEntry& entry, bool check_crc) {
+Result<Document> read_document(const Zip &zip, const ZipEntry &entry, bool check_crc) {
   Result<ZipData> data = zip.read(entry, check_crc);
   if (!data)
     return tl::unexpected(data.error());
@@ -38,12 +38,12 @@ struct Meta {
 
 class PayloadsC : public Payloads {
 public:
-  PayloadsC(const Zip& zip, const std::string& root, const ReadOptions& options)
+  PayloadsC(const Zip &zip, const std::string &root, const ReadOptions &options)
       : zip_(zip), root_(root), options_(options) {}
 
-  Status load(Section section, const std::string& member) {
-    Table& table = tables_[static_cast<size_t>(section)];
-    const ZipEntry* entry = zip_.find(member);
+  Status load(Section section, const std::string &member) {
+    Table &table = tables_[static_cast<size_t>(section)];
+    const ZipEntry *entry = zip_.find(member);
     if (!entry)
       return {}; // old writers leave an empty table out
     Result<Document> doc = read_document(zip_, *entry, options_.check_json);
@@ -51,39 +51,36 @@ public:
       return tl::unexpected(doc.error());
     table.doc = std::move(*doc);
     const std::string_view text = table.doc.text;
-    const auto malformed = [&](const ScanError& e) {
-      return fail(ErrorKind::BadInput,
-                  "pt2.json.malformed",
-                  e.message ? e.message : "malformed JSON",
-                  table.doc.at(e.offset));
+    const auto malformed = [&](const ScanError &e) {
+      return fail(ErrorKind::BadInput, "pt2.json.malformed",
+                  e.message ? e.message : "malformed JSON", table.doc.at(e.offset));
     };
     ScanError e;
-    const auto end = walk_object(
-        text, skip_space(text, 0), e, [&](std::string_view key, u64 at) -> std::optional<u64> {
-          if (key != "config")
-            return skip_value(text, at, e);
-          u64 after = 0;
-          const auto members = scan_object(text, at, e, &after);
-          if (!members)
-            return std::nullopt;
-          table.entries.reserve(members->size());
-          for (const Member& m : *members)
-            table.entries.try_emplace(plain(m.key), m.value);
-          return after;
-        });
+    const auto end = walk_object(text, skip_space(text, 0), e,
+                                 [&](std::string_view key, u64 at) -> std::optional<u64> {
+                                   if (key != "config")
+                                     return skip_value(text, at, e);
+                                   u64 after = 0;
+                                   const auto members = scan_object(text, at, e, &after);
+                                   if (!members)
+                                     return std::nullopt;
+                                   table.entries.reserve(members->size());
+                                   for (const Member &m : *members)
+                                     table.entries.try_emplace(plain(m.key), m.value);
+                                   return after;
+                                 });
     if (!end)
       return malformed(e);
     return {};
   }
 
-  Result<const ir::Constant*>
-  constant(ir::Graph& graph, Section section, std::string_view name) override {
-    Table& table = tables_[static_cast<size_t>(section)];
-    const char* folder = section == Section::Weights ? "data/weights/" : "data/constants/";
+  Result<const ir::Constant *> constant(ir::Graph &graph, Section section,
+                                        std::string_view name) override {
+    Table &table = tables_[static_cast<size_t>(section)];
+    const char *folder = section == Section::Weights ? "data/weights/" : "data/constants/";
     const auto found = table.entries.find(name);
     if (found == table.entries.end())
-      return fail(ErrorKind::BadInput,
-                  "pt2.weight.missing",
+      return fail(ErrorKind::BadInput, "pt2.weight.missing",
                   "tensor '" + std::string(name.substr(0, 200)) + "' is not in the archive",
                   root_ + folder);
     const Extent at = found->second;
@@ -94,38 +91,35 @@ public:
       return malformed(table, at);
     const std::string path = root_ + folder + std::string(payload.path);
     if (payload.use_pickle)
-      return fail(ErrorKind::Unsupported,
-                  "pt2.weight.pickle",
+      return fail(ErrorKind::Unsupported, "pt2.weight.pickle",
                   "tensor '" + std::string(name.substr(0, 200)) +
                       "' is stored as a pickled Python object (a tensor subclass)",
                   path,
                   "call torchao.utils.unwrap_tensor_subclass(module) before torch.export.export");
     if (payload.tensor_meta.empty())
-      return fail(ErrorKind::BadInput,
-                  "pt2.weight.meta",
+      return fail(ErrorKind::BadInput, "pt2.weight.meta",
                   "tensor '" + std::string(name.substr(0, 200)) + "' has no description",
                   table.doc.at(at.offset));
-    const Result<const Meta*> meta = meta_of(table, payload.tensor_meta);
+    const Result<const Meta *> meta = meta_of(table, payload.tensor_meta);
     if (!meta)
       return tl::unexpected(meta.error());
 
     // Tied weights: the same view of the same storage is one constant.
     std::string key = path;
     key += '\0';
-    const auto add = [&](i64 v) { key.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
+    const auto add = [&](i64 v) { key.append(reinterpret_cast<const char *>(&v), sizeof(v)); };
     add(static_cast<i64>((*meta)->element));
     add((*meta)->offset);
-    for (const auto* list : {&(*meta)->sizes, &(*meta)->strides})
+    for (const auto *list : {&(*meta)->sizes, &(*meta)->strides})
       for (const i64 v : *list)
         add(v);
-    const ir::Constant*& known = known_[key];
+    const ir::Constant *&known = known_[key];
     if (known)
       return known;
 
-    const ZipEntry* entry = zip_.find(path);
+    const ZipEntry *entry = zip_.find(path);
     if (!entry)
-      return fail(ErrorKind::BadInput,
-                  "pt2.weight.missing",
+      return fail(ErrorKind::BadInput, "pt2.weight.missing",
                   "the storage of tensor '" + std::string(name.substr(0, 200)) +
                       "' is not in the archive",
                   path);
@@ -158,15 +152,13 @@ private:
     return strings_.emplace_back(unescape(raw).value_or(std::string(raw)));
   }
 
-  tl::unexpected<Diagnostic> malformed(const Table& table, Extent at) {
-    return fail(ErrorKind::BadInput,
-                "pt2.json.malformed",
-                decoder_.error(),
+  tl::unexpected<Diagnostic> malformed(const Table &table, Extent at) {
+    return fail(ErrorKind::BadInput, "pt2.json.malformed", decoder_.error(),
                 table.doc.at(at.offset + decoder_.error_offset()));
   }
 
   /// A deflated storage is inflated once, however many tensors lie in it.
-  Result<ZipData> storage(const ZipEntry& entry) {
+  Result<ZipData> storage(const ZipEntry &entry) {
     if (entry.method == 0 && !options_.check_weights)
       return zip_.read(entry, false);
     const auto it = inflated_.find(entry.name);
@@ -179,7 +171,7 @@ private:
   }
 
   /// Few descriptions differ, so their text is looked up before it is decoded.
-  Result<const Meta*> meta_of(const Table& table, std::string_view json) {
+  Result<const Meta *> meta_of(const Table &table, std::string_view json) {
     if (const auto it = metas_.find(json); it != metas_.end())
       return it->second.get();
     const Extent at{static_cast<u64>(json.data() - table.doc.text.data()), json.size()};
@@ -187,7 +179,7 @@ private:
     RawTensorMeta raw;
     if (!decoder_.tensor_meta(json, decoded, raw))
       return malformed(table, at);
-    const auto bad = [&](ErrorKind kind, const std::string& what) {
+    const auto bad = [&](ErrorKind kind, const std::string &what) {
       return fail(kind, "pt2.weight.meta", what, table.doc.at(at.offset));
     };
     auto meta = std::make_unique<Meta>();
@@ -197,9 +189,9 @@ private:
     if (raw.layout >= 1 && raw.layout <= 6)
       return bad(ErrorKind::Unsupported, "sparse and opaque tensor layouts are not supported");
     meta->element = *element;
-    for (const auto& [from, to] :
+    for (const auto &[from, to] :
          {std::pair{&raw.sizes, &meta->sizes}, {&raw.strides, &meta->strides}})
-      for (const Item& i : *from) {
+      for (const Item &i : *from) {
         if (i.tag != ArgTag::Int)
           return bad(ErrorKind::BadInput, "a stored tensor has a symbolic size");
         to->push_back(i.i);
@@ -211,23 +203,22 @@ private:
     return metas_.emplace(json, std::move(meta)).first->second.get();
   }
 
-  const Zip& zip_;
+  const Zip &zip_;
   const std::string root_;
-  const ReadOptions& options_;
+  const ReadOptions &options_;
   Table tables_[2];
   Decoder decoder_;
   std::deque<std::string> strings_;
   boost::unordered_flat_map<std::string_view, std::unique_ptr<Meta>> metas_;
   boost::unordered_flat_map<std::string_view, ZipData> inflated_;
-  boost::unordered_flat_map<std::string, const ir::Constant*> known_;
+  boost::unordered_flat_map<std::string, const ir::Constant *> known_;
 };
 
 } // namespace
 
-Result<std::unique_ptr<Payloads>> open_payloads(const Zip& zip,
-                                                const std::string& root,
-                                                const std::string& model,
-                                                const ReadOptions& options) {
+Result<std::unique_ptr<Payloads>> open_payloads(const Zip &zip, const std::string &root,
+                                                const std::string &model,
+                                                const ReadOptions &options) {
   auto payloads = std::make_unique<PayloadsC>(zip, root, options);
   using Section = Payloads::Section;
   if (Status s =

@@ -18,15 +18,15 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path shared() {
-  if (const char* env = std::getenv("CHUTE_SHARED"))
+  if (const char *env = std::getenv("CHUTE_SHARED"))
     return env;
   return fs::path(CHUTE_SOURCE_DIR).parent_path() / "shared";
 }
 
-std::vector<fs::path> archives(const fs::path& below) {
+std::vector<fs::path> archives(const fs::path &below) {
   std::vector<fs::path> out;
   if (fs::is_directory(below))
-    for (const auto& e : fs::recursive_directory_iterator(below))
+    for (const auto &e : fs::recursive_directory_iterator(below))
       if (e.path().extension() == ".pt2")
         out.push_back(e.path());
   std::sort(out.begin(), out.end());
@@ -34,7 +34,7 @@ std::vector<fs::path> archives(const fs::path& below) {
 }
 
 /// Reads; the text form must survive a round trip. Returns the error's code, or "".
-std::string read_code(const fs::path& path) {
+std::string read_code(const fs::path &path) {
   ir::Context ctx;
   Diagnostics diagnostics;
   Summary summary;
@@ -44,7 +44,7 @@ std::string read_code(const fs::path& path) {
     return graph.error().code;
   }
   ir::verify(**graph, diagnostics);
-  for (const Diagnostic& d : diagnostics.all())
+  for (const Diagnostic &d : diagnostics.all())
     ADD_FAILURE() << path << ": " << to_text(d);
   EXPECT_NE((*graph)->return_op(), nullptr);
   const std::string text = ir::print(**graph);
@@ -69,7 +69,7 @@ TEST(Corpus, Samples) {
       {"ao_IntxWeightOnlyConfig", "pt2.weight.pickle"},
       {"broken_failed_save", "pt2.archive.kind"},
   };
-  for (const fs::path& file : files) {
+  for (const fs::path &file : files) {
     const auto it = kRefused.find(file.stem().string());
     EXPECT_EQ(read_code(file), it == kRefused.end() ? "" : it->second) << file;
   }
@@ -82,7 +82,7 @@ TEST(Corpus, ConversionCases) {
   if (files.empty())
     GTEST_SKIP() << "no shared corpus";
   aten::register_dialect();
-  for (const fs::path& file : files)
+  for (const fs::path &file : files)
     EXPECT_EQ(read_code(file), "") << file;
 }
 

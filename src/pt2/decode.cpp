@@ -16,7 +16,7 @@ struct Decoder::Impl {
   od::parser parser;
   od::document doc;
   std::string_view text;
-  Decoded* out = nullptr;
+  Decoded *out = nullptr;
   std::string error;
   u64 error_offset = 0;
 
@@ -24,7 +24,7 @@ struct Decoder::Impl {
 
   bool fail(std::string message) {
     error = std::move(message);
-    const char* where = nullptr;
+    const char *where = nullptr;
     error_offset = 0;
     if (!doc.current_location().get(where) && where >= text.data() &&
         where <= text.data() + text.size())
@@ -33,7 +33,7 @@ struct Decoder::Impl {
   }
   bool fail(simdjson::error_code code) { return fail(std::string(simdjson::error_message(code))); }
 
-  bool start(std::string_view json, Decoded& to, od::object& object) {
+  bool start(std::string_view json, Decoded &to, od::object &object) {
     text = json;
     out = &to;
     if (json.size() >= std::numeric_limits<u32>::max()) {
@@ -55,12 +55,12 @@ struct Decoder::Impl {
 
   /// Calls `member(key, value)` for each member; stops at the first false.
   template <class F>
-  bool for_members(od::object& object, F&& member) {
+  bool for_members(od::object &object, F &&member) {
     for (auto entry : object) {
       od::field field;
       if (const auto c = std::move(entry).get(field))
         return fail(c);
-      const char* key = field.key().raw();
+      const char *key = field.key().raw();
       size_t n = 0;
       while (key[n] != '"') // a key with an escaped quote is no key that is known here
         ++n;
@@ -70,14 +70,14 @@ struct Decoder::Impl {
     return true;
   }
   template <class F>
-  bool for_members(od::value value, F&& member) {
+  bool for_members(od::value value, F &&member) {
     od::object object;
     if (const auto c = value.get_object().get(object))
       return fail(c);
     return for_members(object, std::forward<F>(member));
   }
   template <class F>
-  bool for_elements(od::value value, F&& element) {
+  bool for_elements(od::value value, F &&element) {
     od::array array;
     if (const auto c = value.get_array().get(array))
       return fail(c);
@@ -97,7 +97,7 @@ struct Decoder::Impl {
   }
 
   /// The text of a string, in place unless it has escapes.
-  bool string(od::value value, std::string_view& to) {
+  bool string(od::value value, std::string_view &to) {
     std::string_view token = value.raw_json_token();
     if (token.empty() || token[0] != '"')
       return fail("a string was expected");
@@ -115,23 +115,23 @@ struct Decoder::Impl {
     to = token;
     return true;
   }
-  bool string(od::value value, Item& item, ArgTag tag) {
+  bool string(od::value value, Item &item, ArgTag tag) {
     std::string_view s;
     if (!string(value, s))
       return false;
     set_string(item, s, tag);
     return true;
   }
-  static void set_string(Item& item, std::string_view s, ArgTag tag) {
+  static void set_string(Item &item, std::string_view s, ArgTag tag) {
     item.tag = tag;
     item.s = s.data();
     item.count = static_cast<u32>(s.size());
   }
-  bool optional_string(od::value value, std::string_view& to) {
+  bool optional_string(od::value value, std::string_view &to) {
     return is_null(value) || string(value, to);
   }
 
-  bool integer(od::value value, Item& item, ArgTag tag = ArgTag::Int) {
+  bool integer(od::value value, Item &item, ArgTag tag = ArgTag::Int) {
     item.tag = tag;
     // torch 2.5 writes a Python bool so where an int may stand.
     if (const std::string_view token = value.raw_json_token();
@@ -141,7 +141,7 @@ struct Decoder::Impl {
       return fail(c);
     return true;
   }
-  bool boolean(od::value value, Item& item) {
+  bool boolean(od::value value, Item &item) {
     bool b = false;
     if (const auto c = value.get_bool().get(b))
       return fail(c);
@@ -150,7 +150,7 @@ struct Decoder::Impl {
     return true;
   }
   /// Numbers; non-finite ones as strings, or as bare words in files from torch 2.5.
-  bool number(od::value value, Item& item) {
+  bool number(od::value value, Item &item) {
     item.tag = ArgTag::Float;
     std::string_view token = value.raw_json_token();
     if (!token.empty() &&
@@ -174,7 +174,7 @@ struct Decoder::Impl {
   }
 
   /// {"name": …} as in TensorArgument.
-  bool name_of(od::value value, Item& item, ArgTag tag) {
+  bool name_of(od::value value, Item &item, ArgTag tag) {
     bool found = false;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
       if (key != "name")
@@ -186,7 +186,7 @@ struct Decoder::Impl {
   }
 
   /// {"as_name": …} or a literal.
-  bool sym_reference(od::value value, Item& item, ArgTag tag) {
+  bool sym_reference(od::value value, Item &item, ArgTag tag) {
     bool found = false;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
       found = true;
@@ -205,7 +205,7 @@ struct Decoder::Impl {
 
   /// A list whose elements have no children: they go straight behind each other.
   template <class F>
-  bool flat_list(od::value value, Item& item, ArgTag tag, F&& element) {
+  bool flat_list(od::value value, Item &item, ArgTag tag, F &&element) {
     const u64 first = out->items.size();
     const bool ok = for_elements(value, [&](od::value v) {
       Item child;
@@ -219,25 +219,25 @@ struct Decoder::Impl {
   }
   /// A list whose elements may have children: collected aside first.
   template <class F>
-  bool deep_list(od::value value, Item& item, ArgTag tag, F&& element) {
+  bool deep_list(od::value value, Item &item, ArgTag tag, F &&element) {
     std::vector<Item> children;
     const bool ok =
         for_elements(value, [&](od::value v) { return element(v, children.emplace_back()); });
     append_list(item, tag, children);
     return ok;
   }
-  void append_list(Item& item, ArgTag tag, const std::vector<Item>& children) {
+  void append_list(Item &item, ArgTag tag, const std::vector<Item> &children) {
     const u64 first = out->items.size();
     out->items.insert(out->items.end(), children.begin(), children.end());
     finish_list(item, tag, first);
   }
-  void finish_list(Item& item, ArgTag tag, u64 first) {
+  void finish_list(Item &item, ArgTag tag, u64 first) {
     item.tag = tag;
     item.first = first;
     item.count = static_cast<u32>(out->items.size() - first);
   }
 
-  bool device(od::value value, Item& item) {
+  bool device(od::value value, Item &item) {
     std::string_view type;
     i64 index = -1;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
@@ -257,7 +257,7 @@ struct Decoder::Impl {
     return ok;
   }
 
-  bool graph(od::value value, Item& item) {
+  bool graph(od::value value, Item &item) {
     bool found = false;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
       if (key != "graph")
@@ -275,7 +275,7 @@ struct Decoder::Impl {
     return ok && (found || fail("a graph argument has no graph"));
   }
 
-  bool complex(od::value value, Item& item) {
+  bool complex(od::value value, Item &item) {
     Item parts[2];
     parts[0].tag = parts[1].tag = ArgTag::Float;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
@@ -288,7 +288,7 @@ struct Decoder::Impl {
     return ok;
   }
 
-  bool dictionary(od::value value, Item& item, int depth) {
+  bool dictionary(od::value value, Item &item, int depth) {
     std::vector<Item> children;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
       set_string(children.emplace_back(), key, ArgTag::String);
@@ -298,7 +298,7 @@ struct Decoder::Impl {
     return ok;
   }
 
-  bool argument(od::value value, Item& item, int depth = 0) {
+  bool argument(od::value value, Item &item, int depth = 0) {
     if (depth > kMaxDepth)
       return fail("arguments are nested too deeply");
     bool found = false;
@@ -309,7 +309,7 @@ struct Decoder::Impl {
     return ok && (found || fail("an argument is empty"));
   }
 
-  bool tensor_or_none(od::value value, Item& item) {
+  bool tensor_or_none(od::value value, Item &item) {
     return for_members(value, [&](std::string_view tag, od::value v) {
       if (tag == "as_tensor")
         return name_of(v, item, ArgTag::Tensor);
@@ -318,7 +318,7 @@ struct Decoder::Impl {
     });
   }
 
-  bool tagged(std::string_view tag, od::value v, Item& item, int depth) {
+  bool tagged(std::string_view tag, od::value v, Item &item, int depth) {
     if (tag == "as_tensor")
       return name_of(v, item, ArgTag::Tensor);
     if (tag == "as_int")
@@ -332,11 +332,10 @@ struct Decoder::Impl {
       return true;
     }
     if (tag == "as_ints")
-      return flat_list(v, item, ArgTag::Ints, [&](od::value e, Item& c) { return integer(e, c); });
+      return flat_list(v, item, ArgTag::Ints, [&](od::value e, Item &c) { return integer(e, c); });
     if (tag == "as_tensors")
-      return flat_list(v, item, ArgTag::Tensors, [&](od::value e, Item& c) {
-        return name_of(e, c, ArgTag::Tensor);
-      });
+      return flat_list(v, item, ArgTag::Tensors,
+                       [&](od::value e, Item &c) { return name_of(e, c, ArgTag::Tensor); });
     if (tag == "as_scalar_type")
       return integer(v, item, ArgTag::ScalarType);
     if (tag == "as_layout")
@@ -348,8 +347,8 @@ struct Decoder::Impl {
     if (tag == "as_string")
       return string(v, item, ArgTag::String);
     if (tag == "as_optional_tensors")
-      return flat_list(
-          v, item, ArgTag::Tensors, [&](od::value e, Item& c) { return tensor_or_none(e, c); });
+      return flat_list(v, item, ArgTag::Tensors,
+                       [&](od::value e, Item &c) { return tensor_or_none(e, c); });
     if (tag == "as_optional_tensor")
       return tensor_or_none(v, item);
     if (tag == "as_sym_int")
@@ -359,25 +358,21 @@ struct Decoder::Impl {
     if (tag == "as_sym_bool")
       return sym_reference(v, item, ArgTag::SymBool);
     if (tag == "as_sym_ints")
-      return flat_list(v, item, ArgTag::Ints, [&](od::value e, Item& c) {
-        return sym_reference(e, c, ArgTag::SymInt);
-      });
+      return flat_list(v, item, ArgTag::Ints,
+                       [&](od::value e, Item &c) { return sym_reference(e, c, ArgTag::SymInt); });
     if (tag == "as_sym_floats")
-      return flat_list(v, item, ArgTag::Floats, [&](od::value e, Item& c) {
-        return sym_reference(e, c, ArgTag::SymFloat);
-      });
+      return flat_list(v, item, ArgTag::Floats,
+                       [&](od::value e, Item &c) { return sym_reference(e, c, ArgTag::SymFloat); });
     if (tag == "as_sym_bools")
-      return flat_list(v, item, ArgTag::Bools, [&](od::value e, Item& c) {
-        return sym_reference(e, c, ArgTag::SymBool);
-      });
+      return flat_list(v, item, ArgTag::Bools,
+                       [&](od::value e, Item &c) { return sym_reference(e, c, ArgTag::SymBool); });
     if (tag == "as_floats")
-      return flat_list(v, item, ArgTag::Floats, [&](od::value e, Item& c) { return number(e, c); });
+      return flat_list(v, item, ArgTag::Floats, [&](od::value e, Item &c) { return number(e, c); });
     if (tag == "as_bools")
-      return flat_list(v, item, ArgTag::Bools, [&](od::value e, Item& c) { return boolean(e, c); });
+      return flat_list(v, item, ArgTag::Bools, [&](od::value e, Item &c) { return boolean(e, c); });
     if (tag == "as_strings")
-      return flat_list(v, item, ArgTag::Strings, [&](od::value e, Item& c) {
-        return string(e, c, ArgTag::String);
-      });
+      return flat_list(v, item, ArgTag::Strings,
+                       [&](od::value e, Item &c) { return string(e, c, ArgTag::String); });
     if (tag == "as_graph")
       return graph(v, item);
     if (tag == "as_complex")
@@ -387,24 +382,21 @@ struct Decoder::Impl {
     if (tag == "as_operator")
       return string(v, item, ArgTag::Operator);
     if (tag == "as_nested_tensors")
-      return deep_list(v, item, ArgTag::List, [&](od::value e, Item& c) {
-        return tagged("as_tensors", e, c, depth + 1);
-      });
+      return deep_list(v, item, ArgTag::List,
+                       [&](od::value e, Item &c) { return tagged("as_tensors", e, c, depth + 1); });
     if (tag == "as_int_lists")
-      return deep_list(v, item, ArgTag::List, [&](od::value e, Item& c) {
-        return tagged("as_ints", e, c, depth + 1);
-      });
+      return deep_list(v, item, ArgTag::List,
+                       [&](od::value e, Item &c) { return tagged("as_ints", e, c, depth + 1); });
     if (tag == "as_float_lists")
-      return deep_list(v, item, ArgTag::List, [&](od::value e, Item& c) {
-        return tagged("as_floats", e, c, depth + 1);
-      });
+      return deep_list(v, item, ArgTag::List,
+                       [&](od::value e, Item &c) { return tagged("as_floats", e, c, depth + 1); });
     if (tag == "as_string_to_argument")
       return dictionary(v, item, depth);
     set_string(item, tag, ArgTag::Unknown); // matters only where it is used
     return true;
   }
 
-  bool named_argument(od::value value, NamedItem& to) {
+  bool named_argument(od::value value, NamedItem &to) {
     bool found = false;
     const bool ok = for_members(value, [&](std::string_view key, od::value v) {
       if (key == "name")
@@ -418,7 +410,7 @@ struct Decoder::Impl {
     return ok && (found || fail("an argument has no value"));
   }
 
-  bool dim(od::value value, Item& item) {
+  bool dim(od::value value, Item &item) {
     return for_members(value, [&](std::string_view key, od::value v) {
       if (key == "as_int")
         return integer(v, item);
@@ -433,7 +425,7 @@ struct Decoder::Impl {
       return fail("a symbolic value has the unknown form '" + std::string(key) + "'");
     });
   }
-  bool dims(od::value value, std::vector<Item>& to) {
+  bool dims(od::value value, std::vector<Item> &to) {
     to.clear();
     return for_elements(value, [&](od::value v) {
       Item item;
@@ -449,11 +441,11 @@ struct Decoder::Impl {
 
 Decoder::Decoder() : impl_(std::make_unique<Impl>()) {}
 Decoder::~Decoder() = default;
-const std::string& Decoder::error() const { return impl_->error; }
+const std::string &Decoder::error() const { return impl_->error; }
 u64 Decoder::error_offset() const { return impl_->error_offset; }
 
-bool Decoder::node(std::string_view text, u64 offset, Decoded& out) {
-  Impl& d = *impl_;
+bool Decoder::node(std::string_view text, u64 offset, Decoded &out) {
+  Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
     return false;
@@ -494,8 +486,8 @@ bool Decoder::node(std::string_view text, u64 offset, Decoded& out) {
   return true;
 }
 
-bool Decoder::argument(std::string_view text, Decoded& out, Item& item) {
-  Impl& d = *impl_;
+bool Decoder::argument(std::string_view text, Decoded &out, Item &item) {
+  Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
     return false;
@@ -507,7 +499,7 @@ bool Decoder::argument(std::string_view text, Decoded& out, Item& item) {
   return ok && (found || d.fail("an argument is empty"));
 }
 
-bool Decoder::spec(std::string_view text, Decoded& out, Spec& spec) {
+bool Decoder::spec(std::string_view text, Decoded &out, Spec &spec) {
   using Kind = Spec::Kind;
   constexpr std::pair<std::string_view, Kind> kKinds[] = {
       {"parameter", Kind::Parameter},
@@ -525,13 +517,13 @@ bool Decoder::spec(std::string_view text, Decoded& out, Spec& spec) {
       {"gradient_to_parameter", Kind::GradientToParameter},
       {"gradient_to_user_input", Kind::GradientToInput},
   };
-  Impl& d = *impl_;
+  Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
     return false;
   return d.for_members(object, [&](std::string_view key, od::value v) {
     spec.key = key;
-    for (const auto& [name, kind] : kKinds)
+    for (const auto &[name, kind] : kKinds)
       if (key == name)
         spec.kind = kind;
     const bool is_union = spec.kind == Kind::UserInput || spec.kind == Kind::UserOutput;
@@ -554,8 +546,8 @@ bool Decoder::spec(std::string_view text, Decoded& out, Spec& spec) {
   });
 }
 
-bool Decoder::tensor_meta(std::string_view text, Decoded& out, RawTensorMeta& meta) {
-  Impl& d = *impl_;
+bool Decoder::tensor_meta(std::string_view text, Decoded &out, RawTensorMeta &meta) {
+  Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
     return false;
@@ -586,8 +578,8 @@ bool Decoder::tensor_meta(std::string_view text, Decoded& out, RawTensorMeta& me
   return ok && (sized || d.fail("a tensor's description has no sizes"));
 }
 
-bool Decoder::payload(std::string_view text, Decoded& out, PayloadMeta& meta) {
-  Impl& d = *impl_;
+bool Decoder::payload(std::string_view text, Decoded &out, PayloadMeta &meta) {
+  Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
     return false;
@@ -612,8 +604,8 @@ bool Decoder::payload(std::string_view text, Decoded& out, PayloadMeta& meta) {
   return ok && (!meta.path.empty() || d.fail("a payload has no path_name"));
 }
 
-bool Decoder::sym_value(std::string_view text, Decoded& out, Item& item) {
-  Impl& d = *impl_;
+bool Decoder::sym_value(std::string_view text, Decoded &out, Item &item) {
+  Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
     return false;

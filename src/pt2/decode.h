@@ -47,7 +47,7 @@ struct Item {
     i64 i;
     double f;
     bool b;
-    const char* s;
+    const char *s;
     u64 first; ///< index of the first child
   };
   Item() : i(0) {}
@@ -138,16 +138,16 @@ public:
   ~Decoder();
 
   /// Appends one node.
-  bool node(std::string_view text, u64 offset, Decoded& out);
-  bool argument(std::string_view text, Decoded& out, Item& item);
-  bool spec(std::string_view text, Decoded& out, Spec& spec);
-  bool tensor_meta(std::string_view text, Decoded& out, RawTensorMeta& meta);
-  bool payload(std::string_view text, Decoded& out, PayloadMeta& meta);
+  bool node(std::string_view text, u64 offset, Decoded &out);
+  bool argument(std::string_view text, Decoded &out, Item &item);
+  bool spec(std::string_view text, Decoded &out, Spec &spec);
+  bool tensor_meta(std::string_view text, Decoded &out, RawTensorMeta &meta);
+  bool payload(std::string_view text, Decoded &out, PayloadMeta &meta);
   /// A symbolic value union ({"as_int": 3} or {"as_expr": {"expr_str": …}}): Int, Float, Bool, or
   /// String with the expression's srepr text.
-  bool sym_value(std::string_view text, Decoded& out, Item& item);
+  bool sym_value(std::string_view text, Decoded &out, Item &item);
 
-  const std::string& error() const;
+  const std::string &error() const;
   u64 error_offset() const;
 
 private:

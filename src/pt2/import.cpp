@@ -12,11 +12,8 @@
 
 namespace chute::pt2 {
 
-Importer::Importer(ir::Graph& graph,
-                   const Document& document,
-                   Payloads& payloads,
-                   const ReadOptions& options,
-                   Diagnostics& diagnostics)
+Importer::Importer(ir::Graph &graph, const Document &document, Payloads &payloads,
+                   const ReadOptions &options, Diagnostics &diagnostics)
     : graph_(graph),
       ctx_(graph.context()),
       doc_(document),
@@ -33,7 +30,7 @@ Importer::~Importer() = default;
 // --- failures
 // --------------------------------------------------------------------------------------
 
-bool Importer::fail(ErrorKind kind, const char* code, std::string message, std::string hint) {
+bool Importer::fail(ErrorKind kind, const char *code, std::string message, std::string hint) {
   error_ = Diagnostic();
   error_.kind = kind;
   error_.code = code;
@@ -58,7 +55,7 @@ bool Importer::bad_json(u64 offset, std::string message) {
   return false;
 }
 
-bool Importer::bad_scan(const ScanError& e) {
+bool Importer::bad_scan(const ScanError &e) {
   return bad_json(e.offset, e.message ? e.message : "malformed JSON");
 }
 
@@ -73,7 +70,7 @@ bool Importer::bad_decode(std::string_view piece) {
 /// A nested graph's names, from construction to destruction. Names are unique per graph only.
 class Importer::Scope {
 public:
-  explicit Scope(Importer& importer)
+  explicit Scope(Importer &importer)
       : importer_(importer), outer_(importer.scope_), mark_(importer.saved_.size()) {
     syms_.swap(importer.syms_);
     importer.scope_ = ++importer.last_scope_;
@@ -81,18 +78,18 @@ public:
   }
   ~Scope() {
     for (; importer_.saved_.size() > mark_; importer_.saved_.pop_back()) {
-      auto& [id, name] = importer_.saved_.back();
+      auto &[id, name] = importer_.saved_.back();
       importer_.names_[id] = name;
     }
     importer_.syms_.swap(syms_);
     importer_.scope_ = outer_;
     --importer_.depth_;
   }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
+  Scope(const Scope &) = delete;
+  Scope &operator=(const Scope &) = delete;
 
 private:
-  Importer& importer_;
+  Importer &importer_;
   u32 outer_;
   size_t mark_;
   SymMap syms_;
@@ -110,17 +107,12 @@ struct PieceError {
   std::string message;
 };
 
-PieceError decode_piece(Decoder& decoder,
-                        const Document& doc,
-                        const std::vector<Extent>& extents,
-                        u32 first,
-                        u32 last,
-                        Decoded& out) {
+PieceError decode_piece(Decoder &decoder, const Document &doc, const std::vector<Extent> &extents,
+                        u32 first, u32 last, Decoded &out) {
   out.clear();
   for (u32 i = first; i < last; ++i)
     if (!decoder.node(doc.slice(extents[i]), extents[i].offset, out))
-      return {true,
-              extents[i].offset + decoder.error_offset(),
+      return {true, extents[i].offset + decoder.error_offset(),
               "nodes[" + std::to_string(i) + "]: " + decoder.error()};
   return {};
 }
@@ -130,7 +122,7 @@ constexpr u32 kMaxNesting = 24;
 
 } // namespace
 
-bool Importer::nodes(const std::vector<Extent>& extents) {
+bool Importer::nodes(const std::vector<Extent> &extents) {
   node_count_ += extents.size();
   std::vector<u32> pieces{0}; // first node of each, and the end
   u64 begin = 0;
@@ -150,12 +142,12 @@ bool Importer::nodes(const std::vector<Extent>& extents) {
   return nodes_serial(extents, pieces);
 }
 
-bool Importer::nodes_serial(const std::vector<Extent>& extents, const std::vector<u32>& pieces) {
+bool Importer::nodes_serial(const std::vector<Extent> &extents, const std::vector<u32> &pieces) {
   Decoded decoded;
   for (size_t p = 0; p + 1 < pieces.size(); ++p) {
     const PieceError failed =
         decode_piece(decoder_, doc_, extents, pieces[p], pieces[p + 1], decoded);
-    for (const DecodedNode& n : decoded.nodes)
+    for (const DecodedNode &n : decoded.nodes)
       if (!node(decoded, n))
         return false;
     if (failed.failed)
@@ -166,8 +158,7 @@ bool Importer::nodes_serial(const std::vector<Extent>& extents, const std::vecto
 
 // Workers decode pieces ahead of this thread, which imports them in order. So the graph, and which
 // error comes first, do not depend on the number of threads.
-bool Importer::nodes_parallel(const std::vector<Extent>& extents,
-                              const std::vector<u32>& pieces,
+bool Importer::nodes_parallel(const std::vector<Extent> &extents, const std::vector<u32> &pieces,
                               unsigned threads) {
   struct Piece {
     Decoded decoded;
@@ -191,7 +182,7 @@ bool Importer::nodes_parallel(const std::vector<Extent>& extents,
           return;
         p = next++;
       }
-      Piece& piece = ring[p % ring.size()];
+      Piece &piece = ring[p % ring.size()];
       piece.error = decode_piece(decoder, doc_, extents, pieces[p], pieces[p + 1], piece.decoded);
       const std::lock_guard lock(mutex);
       piece.ready = true;
@@ -203,12 +194,12 @@ bool Importer::nodes_parallel(const std::vector<Extent>& extents,
     workers.emplace_back(work);
   bool ok = true;
   for (size_t p = 0; ok && p < count; ++p) {
-    Piece& piece = ring[p % ring.size()];
+    Piece &piece = ring[p % ring.size()];
     {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return piece.ready; });
     }
-    for (const DecodedNode& n : piece.decoded.nodes)
+    for (const DecodedNode &n : piece.decoded.nodes)
       if (!(ok = node(piece.decoded, n)))
         break;
     if (ok && piece.error.failed)
@@ -223,23 +214,23 @@ bool Importer::nodes_parallel(const std::vector<Extent>& extents,
     stop = true;
     changed.notify_all();
   }
-  for (std::thread& w : workers)
+  for (std::thread &w : workers)
     w.join();
   return ok;
 }
 
-bool Importer::node(const Decoded& d, const DecodedNode& n) {
-  const DecodedNode* outer = current_;
+bool Importer::node(const Decoded &d, const DecodedNode &n) {
+  const DecodedNode *outer = current_;
   const ir::LocId outer_loc = loc_;
   current_ = &n;
   std::string_view name = n.name;
   if (name.empty() && n.num_outputs > 0) {
-    const Item& first = d.outputs[n.first_output];
+    const Item &first = d.outputs[n.first_output];
     if (first.tag == ArgTag::Tensor || first.tag == ArgTag::SymInt)
       name = first.string();
   }
   loc_ = graph_.locations().add(ctx_.intern(name), metadata_.get(), n.offset);
-  Target& t = target(n.target);
+  Target &t = target(n.target);
   Outcome outcome = Outcome::Fallback;
   if (only_sizes(d, n, t)) {
     outcome = Outcome::Done;
@@ -274,9 +265,9 @@ bool Importer::node(const Decoded& d, const DecodedNode& n) {
 
 namespace {
 
-const Item* find_graph(const Decoded& d, const DecodedNode& n, u32& index) {
+const Item *find_graph(const Decoded &d, const DecodedNode &n, u32 &index) {
   for (index = 0; index < n.num_inputs; ++index)
-    if (const Item& item = d.inputs[n.first_input + index].value; item.tag == ArgTag::Graph)
+    if (const Item &item = d.inputs[n.first_input + index].value; item.tag == ArgTag::Graph)
       return &item;
   return nullptr;
 }
@@ -284,9 +275,9 @@ const Item* find_graph(const Decoded& d, const DecodedNode& n, u32& index) {
 } // namespace
 
 /// The body's inputs are names for the node's operands, its outputs become the node's results.
-bool Importer::inline_graph(const Decoded& d, const DecodedNode& n) {
+bool Importer::inline_graph(const Decoded &d, const DecodedNode &n) {
   u32 at = 0;
-  const Item* graph = find_graph(d, n, at);
+  const Item *graph = find_graph(d, n, at);
   if (!graph)
     return bad("pt2.node.argument", "the operator has no graph");
   if (depth_ >= kMaxNesting)
@@ -295,7 +286,7 @@ bool Importer::inline_graph(const Decoded& d, const DecodedNode& n) {
   Values operands;
   std::vector<ir::Attr> literals(count);
   for (u32 i = 0; i < count; ++i) {
-    const Item& item = d.inputs[n.first_input + first + i].value;
+    const Item &item = d.inputs[n.first_input + first + i].value;
     operands.push_back(nullptr);
     if (item.tag == ArgTag::Tensor || item.tag == ArgTag::CustomObj) {
       if (!(operands.back() = value(item.string())))
@@ -312,9 +303,9 @@ bool Importer::inline_graph(const Decoded& d, const DecodedNode& n) {
     if (!graph_text(static_cast<u64>(graph->s - doc_.text.data()), text))
       return false;
     if (text.inputs.size() != count)
-      return bad("pt2.graph.inputs",
-                 "the nested graph takes " + std::to_string(text.inputs.size()) +
-                     " inputs, given " + std::to_string(count));
+      return bad("pt2.graph.inputs", "the nested graph takes " +
+                                         std::to_string(text.inputs.size()) + " inputs, given " +
+                                         std::to_string(count));
     const Scope scope(*this);
     if (!values(text))
       return false;
@@ -334,7 +325,7 @@ bool Importer::inline_graph(const Decoded& d, const DecodedNode& n) {
     }
     if (!nodes(text.nodes))
       return false;
-    for (const Extent& e : text.outputs) {
+    for (const Extent &e : text.outputs) {
       scratch_.clear();
       Item item;
       const std::string_view json = doc_.slice(e);
@@ -350,10 +341,10 @@ bool Importer::inline_graph(const Decoded& d, const DecodedNode& n) {
   // One result for each output; a size keeps its own recorded value.
   u32 index = 0;
   for (u32 o = 0; o < n.num_outputs; ++o) {
-    const Item& out = d.outputs[n.first_output + o];
+    const Item &out = d.outputs[n.first_output + o];
     const u32 many = out.tag == ArgTag::Tensors ? out.count : 1;
     for (u32 k = 0; k < many; ++k, ++index) {
-      const Item& item = out.tag == ArgTag::Tensors ? d.items[out.first + k] : out;
+      const Item &item = out.tag == ArgTag::Tensors ? d.items[out.first + k] : out;
       if (item.tag != ArgTag::Tensor && item.tag != ArgTag::CustomObj)
         continue;
       if (index >= results.size() || !results[index])
@@ -366,7 +357,7 @@ bool Importer::inline_graph(const Decoded& d, const DecodedNode& n) {
   return true;
 }
 
-ir::Region* Importer::region(std::string_view json) {
+ir::Region *Importer::region(std::string_view json) {
   if (depth_ >= kMaxNesting) {
     bad("pt2.graph.nesting", "graphs are nested too deeply");
     return nullptr;
@@ -375,15 +366,15 @@ ir::Region* Importer::region(std::string_view json) {
   if (!graph_text(static_cast<u64>(json.data() - doc_.text.data()), text))
     return nullptr;
   const Scope scope(*this);
-  ir::Region* outer = region_;
+  ir::Region *outer = region_;
   decltype(scalars_) outer_scalars;
   std::swap(outer_scalars, scalars_);
-  ir::Region* inner = graph_.create_region();
+  ir::Region *inner = graph_.create_region();
   region_ = inner;
   const auto body = [&] {
     if (!values(text))
       return false;
-    for (const Extent& e : text.inputs) {
+    for (const Extent &e : text.inputs) {
       scratch_.clear();
       Item item;
       if (!decoder_.argument(doc_.slice(e), scratch_, item))
@@ -393,7 +384,7 @@ ir::Region* Importer::region(std::string_view json) {
       switch (item.tag) {
       case ArgTag::Tensor:
         name = ctx_.intern(item.string());
-        if (Name* n = find(item.string()); n && n->type)
+        if (Name *n = find(item.string()); n && n->type)
           type = n->type;
         else
           return bad("pt2.value.no_type", "a nested graph's input has no recorded type");
@@ -419,7 +410,7 @@ ir::Region* Importer::region(std::string_view json) {
       case ArgTag::SymBool: type = ctx_.bool_type(); break;
       default: break;
       }
-      ir::Value* argument = graph_.add_argument(*inner, type, name);
+      ir::Value *argument = graph_.add_argument(*inner, type, name);
       if ((item.tag == ArgTag::Tensor || item.tag == ArgTag::CustomObj ||
            item.tag == ArgTag::SymFloat) &&
           !bind(item.string(), argument))
@@ -428,12 +419,12 @@ ir::Region* Importer::region(std::string_view json) {
     if (!nodes(text.nodes))
       return false;
     Values results;
-    for (const Extent& e : text.outputs) {
+    for (const Extent &e : text.outputs) {
       scratch_.clear();
       Item item;
       if (!decoder_.argument(doc_.slice(e), scratch_, item))
         return bad_decode(doc_.slice(e));
-      ir::Value* result = nullptr;
+      ir::Value *result = nullptr;
       if (item.tag == ArgTag::Tensor || item.tag == ArgTag::CustomObj) {
         result = value(item.string());
       } else if (item.tag == ArgTag::None) {
@@ -443,8 +434,7 @@ ir::Region* Importer::region(std::string_view json) {
                              item.tag == ArgTag::SymInt || item.tag == ArgTag::SymBool) {
         result = sym_attr(item, a) ? size_value(a, {}) : nullptr;
       } else {
-        return fail(ErrorKind::Unsupported,
-                    "pt2.graph.outputs",
+        return fail(ErrorKind::Unsupported, "pt2.graph.outputs",
                     "a nested graph returns something that is neither a tensor nor a size");
       }
       if (!result)

@@ -44,7 +44,7 @@ struct Target {
   };
   Kind kind = Kind::Unregistered;
   std::string name; ///< without "torch.ops."
-  const ir::OpDef* def = nullptr;
+  const ir::OpDef *def = nullptr;
   std::vector<ir::Attr> defaults; ///< by attribute slot, interned in the graph's context
   u64 required_attrs = 0;         ///< bits of slots without default
   /// Argument position -> where it goes, as the last node of this target had it.
@@ -65,19 +65,16 @@ struct Target {
 /// Builds the graph of one program. Used once.
 class Importer {
 public:
-  Importer(ir::Graph& graph,
-           const Document& document,
-           Payloads& payloads,
-           const ReadOptions& options,
-           Diagnostics& diagnostics);
+  Importer(ir::Graph &graph, const Document &document, Payloads &payloads,
+           const ReadOptions &options, Diagnostics &diagnostics);
   ~Importer();
   /// Fills the graph and what the JSON says of itself.
-  Status run(Summary& summary);
+  Status run(Summary &summary);
 
 private:
   /// What a name stands for in the current scope.
   struct Name {
-    ir::Value* value = nullptr;
+    ir::Value *value = nullptr;
     ir::Type type;
     i32 input = -1; ///< index into inputs_ of a payload that is made on first use
     u32 scope = 0;
@@ -85,90 +82,83 @@ private:
   struct Input {
     Spec spec;
     ir::StringId name;
-    ir::Op* op = nullptr; ///< detached until the end
+    ir::Op *op = nullptr; ///< detached until the end
     bool written = false;
   };
   class Scope;
   enum class Outcome : u8 { Done, Failed, Fallback };
-  using Values = boost::container::small_vector<ir::Value*, 16>;
+  using Values = boost::container::small_vector<ir::Value *, 16>;
   using SymMap = boost::unordered_flat_map<u32, ir::Attr>;
 
   // Every function that returns bool (or a null pointer) on failure has set error_.
-  bool fail(ErrorKind kind, const char* code, std::string message, std::string hint = {});
-  bool bad(const char* code, std::string message) {
+  bool fail(ErrorKind kind, const char *code, std::string message, std::string hint = {});
+  bool bad(const char *code, std::string message) {
     return fail(ErrorKind::BadInput, code, std::move(message));
   }
   bool bad_json(u64 offset, std::string message);
-  bool bad_scan(const ScanError& e);
+  bool bad_scan(const ScanError &e);
   bool bad_decode(std::string_view piece);
 
   // import_program.cpp
-  bool program(Summary& summary);
-  bool header(std::string_view key, u64 offset, Summary& summary);
+  bool program(Summary &summary);
+  bool header(std::string_view key, u64 offset, Summary &summary);
   bool ranges(u64 offset);
-  bool signature(u64 offset, const GraphText& text);
-  bool add_input(const Spec& spec, const Item& graph_input);
-  bool output_specs(const std::vector<Extent>& specs, std::vector<Spec>& out);
-  bool outputs(const std::vector<Spec>& specs);
+  bool signature(u64 offset, const GraphText &text);
+  bool add_input(const Spec &spec, const Item &graph_input);
+  bool output_specs(const std::vector<Extent> &specs, std::vector<Spec> &out);
+  bool outputs(const std::vector<Spec> &specs);
   bool finish_inputs();
-  ir::Value* materialize(i32 input);
-  std::optional<u64> graph_text(u64 offset, GraphText& out);
+  ir::Value *materialize(i32 input);
+  std::optional<u64> graph_text(u64 offset, GraphText &out);
 
   // import_values.cpp
-  bool values(const GraphText& text);
-  bool sym_values(const std::vector<Member>& members, ArgTag kind);
+  bool values(const GraphText &text);
+  bool sym_values(const std::vector<Member> &members, ArgTag kind);
   ir::Type type_of_meta(std::string_view json);
-  bool sym_expression(std::string_view srepr, ir::SymInt& out);
+  bool sym_expression(std::string_view srepr, ir::SymInt &out);
   std::string_view plain(std::string_view raw);
-  Name* find(std::string_view name);
-  Name& declare(ir::StringId id);
-  ir::Value* value(std::string_view name);
-  bool bind(std::string_view name, ir::Value* value);
+  Name *find(std::string_view name);
+  Name &declare(ir::StringId id);
+  ir::Value *value(std::string_view name);
+  bool bind(std::string_view name, ir::Value *value);
   /// A symbolic reference or literal as Int, Float or Bool; None for a float only known at run
   /// time.
-  bool sym_attr(const Item& item, ir::Attr& out);
-  ir::Value* size_value(ir::Attr attr, ir::StringId name);
-  ir::Value* scalar(ir::Attr attr, ir::ElementType element);
-  ir::Value* append(ir::Op* op);
+  bool sym_attr(const Item &item, ir::Attr &out);
+  ir::Value *size_value(ir::Attr attr, ir::StringId name);
+  ir::Value *scalar(ir::Attr attr, ir::ElementType element);
+  ir::Value *append(ir::Op *op);
 
   // import.cpp
-  bool nodes(const std::vector<Extent>& extents);
-  bool nodes_serial(const std::vector<Extent>& extents, const std::vector<u32>& pieces);
-  bool nodes_parallel(const std::vector<Extent>& extents,
-                      const std::vector<u32>& pieces,
+  bool nodes(const std::vector<Extent> &extents);
+  bool nodes_serial(const std::vector<Extent> &extents, const std::vector<u32> &pieces);
+  bool nodes_parallel(const std::vector<Extent> &extents, const std::vector<u32> &pieces,
                       unsigned threads);
-  bool node(const Decoded& d, const DecodedNode& n);
-  bool inline_graph(const Decoded& d, const DecodedNode& n);
-  ir::Region* region(std::string_view text);
+  bool node(const Decoded &d, const DecodedNode &n);
+  bool inline_graph(const Decoded &d, const DecodedNode &n);
+  ir::Region *region(std::string_view text);
 
   // import_node.cpp
-  Target& target(std::string_view text);
-  i32 place(Target& t, size_t position, std::string_view name);
-  Outcome registered(Target& t, const Decoded& d, const DecodedNode& n);
-  Outcome control_flow(Target& t, const Decoded& d, const DecodedNode& n);
-  bool unregistered(Target& t, const Decoded& d, const DecodedNode& n);
-  Outcome attr(const Decoded& d, const Item& item, const ir::AttrSpec& spec, ir::Attr& out);
-  bool any_attr(const Decoded& d,
-                const Item& item,
-                Values& operands,
-                std::vector<ir::Region*>& regions,
-                ir::Attr& out,
-                int depth = 0);
-  Outcome operand(const Decoded& d,
-                  const Item& item,
-                  Values& out,
-                  std::vector<std::pair<size_t, ir::Attr>>& scalars);
-  bool fill_scalars(Values& operands, const std::vector<std::pair<size_t, ir::Attr>>& scalars);
-  bool result_types(const Decoded& d, const DecodedNode& n);
-  bool finish(ir::Op* op, const Target& t);
-  bool only_sizes(const Decoded& d, const DecodedNode& n, const Target& t);
+  Target &target(std::string_view text);
+  i32 place(Target &t, size_t position, std::string_view name);
+  Outcome registered(Target &t, const Decoded &d, const DecodedNode &n);
+  Outcome control_flow(Target &t, const Decoded &d, const DecodedNode &n);
+  bool unregistered(Target &t, const Decoded &d, const DecodedNode &n);
+  Outcome attr(const Decoded &d, const Item &item, const ir::AttrSpec &spec, ir::Attr &out);
+  bool any_attr(const Decoded &d, const Item &item, Values &operands,
+                std::vector<ir::Region *> &regions, ir::Attr &out, int depth = 0);
+  Outcome operand(const Decoded &d, const Item &item, Values &out,
+                  std::vector<std::pair<size_t, ir::Attr>> &scalars);
+  bool fill_scalars(Values &operands, const std::vector<std::pair<size_t, ir::Attr>> &scalars);
+  bool result_types(const Decoded &d, const DecodedNode &n);
+  bool finish(ir::Op *op, const Target &t);
+  bool only_sizes(const Decoded &d, const DecodedNode &n, const Target &t);
 
-  ir::Graph& graph_;
-  ir::Context& ctx_;
-  const Document& doc_;
-  Payloads& payloads_;
-  const ReadOptions& options_;
-  Diagnostics& diagnostics_;
+  ir::Graph &graph_;
+  ir::Context &ctx_;
+  const Document &doc_;
+  Payloads &payloads_;
+  const ReadOptions &options_;
+  Diagnostics &diagnostics_;
   std::shared_ptr<NodeMetadata> metadata_;
   Diagnostic error_;
 
@@ -181,20 +171,20 @@ private:
   u32 scope_ = 1, last_scope_ = 1;
   u32 depth_ = 0; ///< of nested graphs
   std::vector<std::pair<u32, Name>> saved_;
-  ir::Region* region_;
+  ir::Region *region_;
   /// Rank-0 constants of the current region by element type and bits.
-  boost::unordered_flat_map<u64, ir::Value*> scalars_[ir::kNumElementTypes];
+  boost::unordered_flat_map<u64, ir::Value *> scalars_[ir::kNumElementTypes];
 
   boost::unordered_flat_map<std::string_view, ir::Type> meta_types_;
   boost::unordered_flat_map<u32, ir::SymInt> expressions_; ///< by the srepr text's StringId
   boost::unordered_flat_map<std::string_view, std::unique_ptr<Target>> targets_;
   std::vector<Input> inputs_;
   /// Values that alias a parameter or buffer -> its index, to find those that are written.
-  boost::unordered_flat_map<const ir::Value*, u32> aliases_;
+  boost::unordered_flat_map<const ir::Value *, u32> aliases_;
   bool training_ = false;
   u64 node_count_ = 0;
 
-  const DecodedNode* current_ = nullptr; ///< for messages
+  const DecodedNode *current_ = nullptr; ///< for messages
   ir::LocId loc_;
   // Reused from node to node.
   std::vector<ir::Type> types_;

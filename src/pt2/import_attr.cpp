@@ -16,8 +16,8 @@ using ir::ElementType;
 // ------------------------------------------------------------------------------------
 
 /// Done, or Failed when the kind does not fit, or Fallback when the value exists at run time only.
-Importer::Outcome
-Importer::attr(const Decoded& d, const Item& item, const AttrSpec& spec, Attr& out) {
+Importer::Outcome Importer::attr(const Decoded &d, const Item &item, const AttrSpec &spec,
+                                 Attr &out) {
   const auto wrong = [&] {
     bad("pt2.node.argument", "argument '" + std::string(spec.name) + "' has the wrong kind");
     return Outcome::Failed;
@@ -106,7 +106,7 @@ Importer::attr(const Decoded& d, const Item& item, const AttrSpec& spec, Attr& o
     boost::container::small_vector<ir::SymInt, 8> ints;
     boost::container::small_vector<double, 8> reals;
     boost::container::small_vector<bool, 8> bools;
-    for (const Item& e : elements) {
+    for (const Item &e : elements) {
       Attr a;
       if (!sym_attr(e, a))
         return Outcome::Failed;
@@ -143,7 +143,7 @@ Importer::attr(const Decoded& d, const Item& item, const AttrSpec& spec, Attr& o
   }
   case AttrType::Any: {
     Values operands;
-    std::vector<ir::Region*> regions;
+    std::vector<ir::Region *> regions;
     if (!any_attr(d, item, operands, regions, out))
       return Outcome::Failed;
     return operands.empty() && regions.empty() ? Outcome::Done : Outcome::Fallback;
@@ -153,16 +153,12 @@ Importer::attr(const Decoded& d, const Item& item, const AttrSpec& spec, Attr& o
 }
 
 /// Any argument as an attribute; tensors become operands, graphs regions.
-bool Importer::any_attr(const Decoded& d,
-                        const Item& item,
-                        Values& operands,
-                        std::vector<ir::Region*>& regions,
-                        Attr& out,
-                        int depth) {
+bool Importer::any_attr(const Decoded &d, const Item &item, Values &operands,
+                        std::vector<ir::Region *> &regions, Attr &out, int depth) {
   if (depth > 32)
     return bad("pt2.node.argument", "arguments are nested too deeply");
   const auto add_operand = [&](std::string_view name) {
-    ir::Value* v = value(name);
+    ir::Value *v = value(name);
     if (!v)
       return false;
     out = Attr::of_operand(static_cast<u32>(operands.size()));
@@ -196,7 +192,7 @@ bool Importer::any_attr(const Decoded& d,
     out = ctx_.complex_attr(d.items[item.first].f, d.items[item.first + 1].f);
     return true;
   case ArgTag::Graph: {
-    ir::Region* r = region(item.string());
+    ir::Region *r = region(item.string());
     if (!r)
       return false;
     out = Attr::of_region(static_cast<u32>(regions.size()));
@@ -204,8 +200,7 @@ bool Importer::any_attr(const Decoded& d,
     return true;
   }
   case ArgTag::Unknown:
-    return fail(ErrorKind::Unsupported,
-                "pt2.node.argument",
+    return fail(ErrorKind::Unsupported, "pt2.node.argument",
                 "an argument has the unknown form '" + std::string(item.string().substr(0, 80)) +
                     "', which newer files may have");
   default: break;
@@ -222,22 +217,22 @@ bool Importer::any_attr(const Decoded& d,
   }
   if (item.tag == ArgTag::Ints && all_ints) {
     std::vector<ir::SymInt> v;
-    for (const Attr& a : list)
+    for (const Attr &a : list)
       v.push_back(a.as_int());
     out = ctx_.ints_attr(v);
   } else if (item.tag == ArgTag::Floats && all_floats) {
     std::vector<double> v;
-    for (const Attr& a : list)
+    for (const Attr &a : list)
       v.push_back(a.as_float());
     out = ctx_.floats_attr(v);
   } else if (item.tag == ArgTag::Bools && all_bools) {
     boost::container::small_vector<bool, 8> v;
-    for (const Attr& a : list)
+    for (const Attr &a : list)
       v.push_back(a.as_bool());
     out = ctx_.bools_attr({v.data(), v.size()});
   } else if (item.tag == ArgTag::Strings && all_strings) {
     std::vector<std::string_view> v;
-    for (const Attr& a : list)
+    for (const Attr &a : list)
       v.push_back(a.as_string());
     out = ctx_.strings_attr(v);
   } else {

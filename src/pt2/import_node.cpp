@@ -24,7 +24,7 @@ bool is_list(OperandArity a) {
 }
 
 /// Default lists are interned with the registry; attributes compare by their own context's address.
-Attr reintern(ir::Context& ctx, Attr a) {
+Attr reintern(ir::Context &ctx, Attr a) {
   switch (a.kind()) {
   case AttrKind::String: return ctx.string_attr(a.as_string());
   case AttrKind::Ints: return ctx.ints_attr(a.as_ints());
@@ -36,7 +36,7 @@ Attr reintern(ir::Context& ctx, Attr a) {
 
 } // namespace
 
-Target& Importer::target(std::string_view text) {
+Target &Importer::target(std::string_view text) {
   if (const auto it = targets_.find(text); it != targets_.end())
     return *it->second;
   auto t = std::make_unique<Target>();
@@ -55,7 +55,7 @@ Target& Importer::target(std::string_view text) {
   }
   if (t->def) {
     for (size_t i = 0; i < t->def->attrs.size(); ++i) {
-      const AttrSpec& a = t->def->attrs[i];
+      const AttrSpec &a = t->def->attrs[i];
       t->defaults.push_back(reintern(ctx_, a.default_value));
       if (!a.has_default && !a.nullable && a.name != "segments")
         t->required_attrs |= u64{1} << i;
@@ -71,7 +71,7 @@ Target& Importer::target(std::string_view text) {
   return *targets_.emplace(key, std::move(t)).first->second;
 }
 
-i32 Importer::place(Target& t, size_t position, std::string_view name) {
+i32 Importer::place(Target &t, size_t position, std::string_view name) {
   if (position < t.slots.size() && t.slots[position].name == name)
     return t.slots[position].place;
   i32 found = Target::kUnknown;
@@ -102,14 +102,12 @@ i32 Importer::place(Target& t, size_t position, std::string_view name) {
 // --------------------------------------------------------------------------------------
 
 /// Appends one tensor operand. A number is appended as null and noted in `scalars`.
-Importer::Outcome Importer::operand(const Decoded& d,
-                                    const Item& item,
-                                    Values& out,
-                                    std::vector<std::pair<size_t, Attr>>& scalars) {
+Importer::Outcome Importer::operand(const Decoded &d, const Item &item, Values &out,
+                                    std::vector<std::pair<size_t, Attr>> &scalars) {
   switch (item.tag) {
   case ArgTag::Tensor:
   case ArgTag::CustomObj: {
-    ir::Value* v = value(item.string());
+    ir::Value *v = value(item.string());
     if (!v)
       return Outcome::Failed;
     out.push_back(v);
@@ -140,18 +138,18 @@ Importer::Outcome Importer::operand(const Decoded& d,
 
 /// A Python number does not raise the element type within its category (bool, integer, float,
 /// complex): it takes the tensors' type, or the default of a higher category.
-bool Importer::fill_scalars(Values& operands, const std::vector<std::pair<size_t, Attr>>& scalars) {
+bool Importer::fill_scalars(Values &operands, const std::vector<std::pair<size_t, Attr>> &scalars) {
   const auto category = [](ElementType e) {
     return ir::is_complex(e) ? 3 : ir::is_float(e) ? 2 : e == ElementType::Bool ? 0 : 1;
   };
   ElementType common = ElementType::None;
-  for (const ir::Value* v : operands)
+  for (const ir::Value *v : operands)
     if (v && v->type().is_tensor() &&
         (common == ElementType::None || category(v->type().element()) > category(common)))
       common = v->type().element();
-  for (const auto& [at, attr] : scalars) {
-    constexpr ElementType kDefault[] = {
-        ElementType::Bool, ElementType::I64, ElementType::F32, ElementType::C64};
+  for (const auto &[at, attr] : scalars) {
+    constexpr ElementType kDefault[] = {ElementType::Bool, ElementType::I64, ElementType::F32,
+                                        ElementType::C64};
     const int own = attr.kind() == AttrKind::Complex ? 3
                     : attr.kind() == AttrKind::Float ? 2
                     : attr.kind() == AttrKind::Int   ? 1
@@ -168,22 +166,21 @@ bool Importer::fill_scalars(Values& operands, const std::vector<std::pair<size_t
 // --- results
 // ---------------------------------------------------------------------------------------
 
-bool Importer::result_types(const Decoded& d, const DecodedNode& n) {
+bool Importer::result_types(const Decoded &d, const DecodedNode &n) {
   types_.clear();
   result_names_.clear();
-  const auto add = [&](const Item& item) {
+  const auto add = [&](const Item &item) {
     ir::Type type = ctx_.none_type();
     ir::StringId name;
     switch (item.tag) {
     case ArgTag::None: break;
     case ArgTag::Tensor: {
       name = ctx_.intern(item.string());
-      const Name* known =
+      const Name *known =
           name.id < names_.size() && names_[name.id].scope == scope_ ? &names_[name.id] : nullptr;
       if (!known || !known->type)
-        return bad("pt2.value.no_type",
-                   "result '" + std::string(item.string().substr(0, 200)) +
-                       "' has no recorded type");
+        return bad("pt2.value.no_type", "result '" + std::string(item.string().substr(0, 200)) +
+                                            "' has no recorded type");
       type = known->type;
       break;
     }
@@ -213,7 +210,7 @@ bool Importer::result_types(const Decoded& d, const DecodedNode& n) {
     return true;
   };
   for (u32 i = 0; i < n.num_outputs; ++i) {
-    const Item& item = d.outputs[n.first_output + i];
+    const Item &item = d.outputs[n.first_output + i];
     if (item.tag != ArgTag::Tensors) {
       if (!add(item))
         return false;
@@ -227,14 +224,14 @@ bool Importer::result_types(const Decoded& d, const DecodedNode& n) {
 }
 
 /// Appends the operator and binds its results' names.
-bool Importer::finish(ir::Op* op, const Target& t) {
+bool Importer::finish(ir::Op *op, const Target &t) {
   graph_.append(*region_, op);
   for (u32 i = 0; i < op->num_results(); ++i) {
-    ir::Value* v = op->result(i);
+    ir::Value *v = op->result(i);
     const ir::StringId name = result_names_[i];
     if (!name)
       continue;
-    Name& known = declare(name);
+    Name &known = declare(name);
     if (known.value || known.input >= 0)
       return bad("pt2.value.redefined",
                  "value '" + std::string(ctx_.string(name).substr(0, 200)) + "' is defined twice");
@@ -257,12 +254,12 @@ bool Importer::finish(ir::Op* op, const Target& t) {
     return it == aliases_.end() ? nullptr : &it->second;
   };
   if (traits & (ir::trait::kView | ir::trait::kInPlace)) {
-    if (const u32* found = alias(0)) {
+    if (const u32 *found = alias(0)) {
       const u32 input = *found;
       // detach_ and the like are in place in name only.
       inputs_[input].written |=
           (traits & (ir::trait::kInPlace | ir::trait::kNoOp)) == ir::trait::kInPlace;
-      for (ir::Value& r : op->results())
+      for (ir::Value &r : op->results())
         aliases_.emplace(&r, input);
     }
   }
@@ -271,7 +268,7 @@ bool Importer::finish(ir::Op* op, const Target& t) {
   if (training_ && t.training_attr >= 0 && op->attr(static_cast<u32>(t.training_attr)).as_bool())
     for (const u32 spec : t.statistics)
       if (const auto s = op->segment(spec); s.count == 1 && op->operand(s.first))
-        if (const u32* found = alias(s.first))
+        if (const u32 *found = alias(s.first))
           inputs_[*found].written = true;
   return true;
 }
@@ -279,8 +276,8 @@ bool Importer::finish(ir::Op* op, const Target& t) {
 // --- operators
 // -------------------------------------------------------------------------------------
 
-Importer::Outcome Importer::registered(Target& t, const Decoded& d, const DecodedNode& n) {
-  const ir::OpDef& def = *t.def;
+Importer::Outcome Importer::registered(Target &t, const Decoded &d, const DecodedNode &n) {
+  const ir::OpDef &def = *t.def;
   boost::container::small_vector<Attr, 12> attrs(t.defaults.begin(), t.defaults.end());
   struct Range {
     u32 first = 0, count = 0;
@@ -290,7 +287,7 @@ Importer::Outcome Importer::registered(Target& t, const Decoded& d, const Decode
   std::vector<std::pair<size_t, Attr>> scalars; // in `given`
   u64 seen_attrs = 0, seen_operands = 0;
   for (u32 i = 0; i < n.num_inputs; ++i) {
-    const NamedItem& in = d.inputs[n.first_input + i];
+    const NamedItem &in = d.inputs[n.first_input + i];
     const i32 where = place(t, i, in.name);
     if (where == Target::kIgnored)
       continue;
@@ -299,7 +296,7 @@ Importer::Outcome Importer::registered(Target& t, const Decoded& d, const Decode
           t.name + " has no argument '" + std::string(in.name.substr(0, 80)) + "'");
       return Outcome::Failed;
     }
-    u64& seen = where >= 0 ? seen_attrs : seen_operands;
+    u64 &seen = where >= 0 ? seen_attrs : seen_operands;
     const u64 bit = u64{1} << (where >= 0 ? static_cast<size_t>(where) : Target::spec_of(where));
     if (seen & bit) {
       bad("pt2.node.argument", "argument '" + std::string(in.name) + "' is given twice");
@@ -307,8 +304,8 @@ Importer::Outcome Importer::registered(Target& t, const Decoded& d, const Decode
     }
     seen |= bit;
     if (where >= 0) {
-      const Outcome o = attr(
-          d, in.value, def.attrs[static_cast<size_t>(where)], attrs[static_cast<size_t>(where)]);
+      const Outcome o = attr(d, in.value, def.attrs[static_cast<size_t>(where)],
+                             attrs[static_cast<size_t>(where)]);
       if (o != Outcome::Done)
         return o;
       continue;
@@ -366,25 +363,24 @@ Importer::Outcome Importer::registered(Target& t, const Decoded& d, const Decode
   if (!result_types(d, n))
     return Outcome::Failed;
   bool variadic = false;
-  for (const ir::ResultSpec& r : def.results)
+  for (const ir::ResultSpec &r : def.results)
     variadic |= r.variadic;
   if (!variadic && types_.size() != def.results.size()) {
-    bad("pt2.node.results",
-        t.name + " has " + std::to_string(def.results.size()) + " results, the file gives " +
-            std::to_string(types_.size()));
+    bad("pt2.node.results", t.name + " has " + std::to_string(def.results.size()) +
+                                " results, the file gives " + std::to_string(types_.size()));
     return Outcome::Failed;
   }
-  ir::Op* op = graph_.create(
-      def.opcode, {operands.data(), operands.size()}, {attrs.data(), attrs.size()}, types_, loc_);
+  ir::Op *op = graph_.create(def.opcode, {operands.data(), operands.size()},
+                             {attrs.data(), attrs.size()}, types_, loc_);
   return finish(op, t) ? Outcome::Done : Outcome::Failed;
 }
 
 /// Graphs become regions, the rest must be the row's operands in order.
-Importer::Outcome Importer::control_flow(Target& t, const Decoded& d, const DecodedNode& n) {
-  const ir::OpDef& def = *t.def;
+Importer::Outcome Importer::control_flow(Target &t, const Decoded &d, const DecodedNode &n) {
+  const ir::OpDef &def = *t.def;
   const auto items = std::span(d.inputs).subspan(n.first_input, n.num_inputs);
   size_t spec = 0;
-  for (const NamedItem& in : items) { // decided before any region is made
+  for (const NamedItem &in : items) { // decided before any region is made
     if (in.value.tag == ArgTag::Graph)
       continue;
     if (spec >= def.operands.size() ||
@@ -395,11 +391,11 @@ Importer::Outcome Importer::control_flow(Target& t, const Decoded& d, const Deco
   if (spec != def.operands.size())
     return Outcome::Fallback;
   Values operands;
-  std::vector<ir::Region*> regions;
+  std::vector<ir::Region *> regions;
   std::vector<ir::SymInt> segments;
-  for (const NamedItem& in : items) {
+  for (const NamedItem &in : items) {
     if (in.value.tag == ArgTag::Graph) {
-      ir::Region* r = region(in.value.string());
+      ir::Region *r = region(in.value.string());
       if (!r)
         return Outcome::Failed;
       regions.push_back(r);
@@ -407,8 +403,8 @@ Importer::Outcome Importer::control_flow(Target& t, const Decoded& d, const Deco
     }
     const u32 count = in.value.tag == ArgTag::Tensors ? in.value.count : 1;
     for (u32 k = 0; k < count; ++k) {
-      const Item& item = in.value.tag == ArgTag::Tensors ? d.items[in.value.first + k] : in.value;
-      ir::Value* v = item.tag == ArgTag::Tensor ? value(item.string()) : nullptr;
+      const Item &item = in.value.tag == ArgTag::Tensors ? d.items[in.value.first + k] : in.value;
+      ir::Value *v = item.tag == ArgTag::Tensor ? value(item.string()) : nullptr;
       if (!v) {
         if (item.tag != ArgTag::Tensor)
           bad("pt2.node.argument", "an operand is None");
@@ -423,22 +419,18 @@ Importer::Outcome Importer::control_flow(Target& t, const Decoded& d, const Deco
     attrs.back() = ctx_.ints_attr(segments);
   if (!result_types(d, n))
     return Outcome::Failed;
-  ir::Op* op = graph_.create(def.opcode,
-                             {operands.data(), operands.size()},
-                             {attrs.data(), attrs.size()},
-                             types_,
-                             loc_,
-                             regions);
+  ir::Op *op = graph_.create(def.opcode, {operands.data(), operands.size()},
+                             {attrs.data(), attrs.size()}, types_, loc_, regions);
   return finish(op, t) ? Outcome::Done : Outcome::Failed;
 }
 
-bool Importer::unregistered(Target& t, const Decoded& d, const DecodedNode& n) {
+bool Importer::unregistered(Target &t, const Decoded &d, const DecodedNode &n) {
   Values operands;
-  std::vector<ir::Region*> regions;
+  std::vector<ir::Region *> regions;
   std::vector<Attr> args(n.num_inputs);
   std::vector<std::string_view> names;
   for (u32 i = 0; i < n.num_inputs; ++i) {
-    const NamedItem& in = d.inputs[n.first_input + i];
+    const NamedItem &in = d.inputs[n.first_input + i];
     names.push_back(in.name);
     if (!any_attr(d, in.value, operands, regions, args[i]))
       return false;
@@ -448,18 +440,18 @@ bool Importer::unregistered(Target& t, const Decoded& d, const DecodedNode& n) {
   if (!result_types(d, n))
     return false;
   const Attr attrs[3] = {ctx_.string_attr(t.name), ctx_.strings_attr(names), ctx_.list_attr(args)};
-  ir::Op* op = graph_.create(
-      ir::core_op::unregistered, {operands.data(), operands.size()}, attrs, types_, loc_, regions);
+  ir::Op *op = graph_.create(ir::core_op::unregistered, {operands.data(), operands.size()}, attrs,
+                             types_, loc_, regions);
   return finish(op, t);
 }
 
 /// Whether the node only computes sizes whose values are recorded as expressions. A node that reads
 /// a number out of a tensor defines its symbol and stays.
-bool Importer::only_sizes(const Decoded& d, const DecodedNode& n, const Target& t) {
+bool Importer::only_sizes(const Decoded &d, const DecodedNode &n, const Target &t) {
   if (n.num_outputs == 0)
     return false;
   for (u32 i = 0; i < n.num_outputs; ++i) {
-    const Item& out = d.outputs[n.first_output + i];
+    const Item &out = d.outputs[n.first_output + i];
     if (out.tag != ArgTag::SymInt && out.tag != ArgTag::SymBool && out.tag != ArgTag::SymFloat)
       return false;
     if (!syms_.contains(ctx_.intern(out.string()).id))

@@ -28,36 +28,34 @@ bool is_state(Kind k) {
 
 } // namespace
 
-Status Importer::run(Summary& summary) {
+Status Importer::run(Summary &summary) {
   if (program(summary))
     return {};
   return tl::unexpected(std::move(error_));
 }
 
-bool Importer::program(Summary& summary) {
+bool Importer::program(Summary &summary) {
   ScanError e;
   GraphText text;
   std::optional<u64> graph, signature_at, constraints;
   const auto skip = [&](u64 at) { return skip_value(doc_.text, at, e); };
   bool failed = false; // with error_ set, as opposed to a scan error in `e`
   const auto end =
-      walk_object(doc_.text,
-                  skip_space(doc_.text, 0),
-                  e,
+      walk_object(doc_.text, skip_space(doc_.text, 0), e,
                   [&](std::string_view key, u64 at) -> std::optional<u64> {
                     if (key == "graph_module")
-                      return walk_object(
-                          doc_.text, at, e, [&](std::string_view k, u64 v) -> std::optional<u64> {
-                            if (k == "graph") {
-                              graph = v;
-                              const auto after = graph_text(v, text);
-                              failed |= !after;
-                              return after;
-                            }
-                            if (k == "signature")
-                              signature_at = v;
-                            return skip(v);
-                          });
+                      return walk_object(doc_.text, at, e,
+                                         [&](std::string_view k, u64 v) -> std::optional<u64> {
+                                           if (k == "graph") {
+                                             graph = v;
+                                             const auto after = graph_text(v, text);
+                                             failed |= !after;
+                                             return after;
+                                           }
+                                           if (k == "signature")
+                                             signature_at = v;
+                                           return skip(v);
+                                         });
                     if (key == "range_constraints")
                       constraints = at;
                     else if (!header(key, at, summary)) {
@@ -71,8 +69,7 @@ bool Importer::program(Summary& summary) {
   if (!graph || !signature_at)
     return bad("pt2.json.malformed", "the program has no graph or no signature");
   if (summary.schema_major != 7 && summary.schema_major != 8)
-    return fail(ErrorKind::Unsupported,
-                "pt2.archive.schema",
+    return fail(ErrorKind::Unsupported, "pt2.archive.schema",
                 "the program's schema version " + std::to_string(summary.schema_major) + "." +
                     std::to_string(summary.schema_minor) + " is not known",
                 "files of torch 2.5 to 2.15 have versions 7 and 8");
@@ -84,9 +81,9 @@ bool Importer::program(Summary& summary) {
   return ok;
 }
 
-bool Importer::header(std::string_view key, u64 at, Summary& summary) {
+bool Importer::header(std::string_view key, u64 at, Summary &summary) {
   ScanError e;
-  const auto string_at = [&](u64 offset, std::string& out) {
+  const auto string_at = [&](u64 offset, std::string &out) {
     const auto end = skip_value(doc_.text, offset, e);
     if (!end)
       return bad_scan(e);
@@ -103,14 +100,14 @@ bool Importer::header(std::string_view key, u64 at, Summary& summary) {
     const auto list = scan_array(doc_.text, at, e);
     if (!list)
       return bad_scan(e);
-    for (const Extent& x : *list)
+    for (const Extent &x : *list)
       if (!string_at(x.offset, summary.verifiers.emplace_back()))
         return false;
   } else if (key == "schema_version") {
     const auto members = scan_object(doc_.text, at, e);
     if (!members)
       return bad_scan(e);
-    for (const Member& m : *members) {
+    for (const Member &m : *members) {
       const auto v = integer(doc_.slice(m.value));
       if (!v || *v < 0 || *v > 10000)
         return bad_json(m.value.offset, "a version number is malformed");
@@ -125,12 +122,12 @@ bool Importer::ranges(u64 offset) {
   const auto symbols = scan_object(doc_.text, offset, e);
   if (!symbols)
     return bad_scan(e);
-  for (const Member& s : *symbols) {
+  for (const Member &s : *symbols) {
     const auto bounds = scan_object(doc_.text, s.value.offset, e);
     if (!bounds)
       return bad_scan(e);
     ir::SymRange range{std::numeric_limits<i64>::min(), std::numeric_limits<i64>::max()};
-    for (const Member& b : *bounds)
+    for (const Member &b : *bounds)
       if (const auto v = integer(doc_.slice(b.value)))
         (b.key == "min_val" ? range.min : range.max) = *v;
     // A key is a symbol's name; derived dimensions (2*s0) constrain nothing new.
@@ -144,21 +141,21 @@ bool Importer::ranges(u64 offset) {
   return true;
 }
 
-std::optional<u64> Importer::graph_text(u64 offset, GraphText& out) {
+std::optional<u64> Importer::graph_text(u64 offset, GraphText &out) {
   ScanError e;
   out.offset = offset;
   bool has_nodes = false;
   const auto end =
       walk_object(doc_.text, offset, e, [&](std::string_view key, u64 at) -> std::optional<u64> {
         u64 after = 0;
-        const auto list = [&](std::vector<Extent>& to) -> std::optional<u64> {
+        const auto list = [&](std::vector<Extent> &to) -> std::optional<u64> {
           auto v = scan_array(doc_.text, at, e, &after);
           if (!v)
             return std::nullopt;
           to = std::move(*v);
           return after;
         };
-        const auto table = [&](std::vector<Member>& to) -> std::optional<u64> {
+        const auto table = [&](std::vector<Member> &to) -> std::optional<u64> {
           auto v = scan_object(doc_.text, at, e, &after);
           if (!v)
             return std::nullopt;
@@ -202,7 +199,7 @@ std::optional<u64> Importer::graph_text(u64 offset, GraphText& out) {
 // --- signature
 // -------------------------------------------------------------------------------------
 
-bool Importer::signature(u64 offset, const GraphText& text) {
+bool Importer::signature(u64 offset, const GraphText &text) {
   ScanError e;
   std::vector<Extent> input_specs, outputs_of;
   const auto end =
@@ -225,7 +222,7 @@ bool Importer::signature(u64 offset, const GraphText& text) {
   if (!output_specs(outputs_of, out_specs))
     return false;
   boost::unordered_flat_set<std::string_view> mutated;
-  for (const Spec& s : out_specs)
+  for (const Spec &s : out_specs)
     if (s.kind == Kind::BufferMutation || s.kind == Kind::ParameterMutation)
       mutated.insert(s.target);
 
@@ -249,8 +246,8 @@ bool Importer::signature(u64 offset, const GraphText& text) {
   return nodes(text.nodes) && outputs(out_specs) && finish_inputs();
 }
 
-bool Importer::output_specs(const std::vector<Extent>& specs, std::vector<Spec>& out) {
-  for (const Extent& x : specs) {
+bool Importer::output_specs(const std::vector<Extent> &specs, std::vector<Spec> &out) {
+  for (const Extent &x : specs) {
     Decoded own;
     Spec spec;
     const std::string_view json = doc_.slice(x);
@@ -260,12 +257,10 @@ bool Importer::output_specs(const std::vector<Extent>& specs, std::vector<Spec>&
     if (!ok)
       return bad_decode(json);
     if (spec.kind == Kind::Unknown)
-      return fail(ErrorKind::Unsupported,
-                  "pt2.graph.signature",
+      return fail(ErrorKind::Unsupported, "pt2.graph.signature",
                   "outputs of kind '" + std::string(spec.key.substr(0, 80)) + "' are not known");
     if (spec.kind == Kind::GradientToParameter || spec.kind == Kind::GradientToInput)
-      return fail(ErrorKind::Unsupported,
-                  "pt2.graph.signature",
+      return fail(ErrorKind::Unsupported, "pt2.graph.signature",
                   "the program returns gradients: it is a joint training graph",
                   "export the module for inference");
     out.push_back(spec);
@@ -273,7 +268,7 @@ bool Importer::output_specs(const std::vector<Extent>& specs, std::vector<Spec>&
   return true;
 }
 
-bool Importer::add_input(const Spec& spec, const Item& arg) {
+bool Importer::add_input(const Spec &spec, const Item &arg) {
   const auto add_user = [&](ir::Type type, ir::StringId name) {
     ir::InputInfo info;
     info.name = std::string(arg.string());
@@ -289,7 +284,7 @@ bool Importer::add_input(const Spec& spec, const Item& arg) {
     graph_.inputs().push_back(info);
     return true;
   };
-  const auto literal = [&](Attr& out) {
+  const auto literal = [&](Attr &out) {
     switch (arg.tag) {
     case ArgTag::None: out = Attr::none(); return true;
     case ArgTag::Int: out = Attr::of_int(arg.i); return true;
@@ -303,7 +298,7 @@ bool Importer::add_input(const Spec& spec, const Item& arg) {
   switch (spec.kind) {
   case Kind::UserInput: {
     if (arg.tag == ArgTag::Tensor) {
-      const Name* n = find(arg.string());
+      const Name *n = find(arg.string());
       if (!n || !n->type)
         return bad("pt2.value.no_type",
                    "input '" + std::string(arg.string().substr(0, 200)) + "' has no recorded type");
@@ -333,7 +328,7 @@ bool Importer::add_input(const Spec& spec, const Item& arg) {
   case Kind::CustomObj:
   case Kind::Token: {
     const ir::StringId id = ctx_.intern(arg.string());
-    Name& n = declare(id);
+    Name &n = declare(id);
     if (n.value || n.input >= 0)
       return bad("pt2.value.redefined",
                  "two inputs are called '" + std::string(arg.string().substr(0, 200)) + "'");
@@ -342,42 +337,39 @@ bool Importer::add_input(const Spec& spec, const Item& arg) {
     return true;
   }
   default:
-    return fail(ErrorKind::Unsupported,
-                "pt2.graph.signature",
+    return fail(ErrorKind::Unsupported, "pt2.graph.signature",
                 "inputs of kind '" + std::string(spec.key.substr(0, 80)) + "' are not known");
   }
 }
 
 /// Makes the operator of a parameter, buffer or object when it is first used. It is attached at the
 /// end.
-ir::Value* Importer::materialize(i32 index) {
-  Input& in = inputs_[static_cast<size_t>(index)];
+ir::Value *Importer::materialize(i32 index) {
+  Input &in = inputs_[static_cast<size_t>(index)];
   if (!in.op) {
     if (!is_state(in.spec.kind)) {
       const std::string_view kind = in.spec.kind == Kind::Token ? "token" : "custom_obj";
       const std::string_view name = "name";
       const Attr args[1] = {ctx_.string_attr(in.spec.target)};
-      const Attr attrs[3] = {
-          ctx_.string_attr(kind), ctx_.strings_attr({&name, 1}), ctx_.list_attr(args)};
+      const Attr attrs[3] = {ctx_.string_attr(kind), ctx_.strings_attr({&name, 1}),
+                             ctx_.list_attr(args)};
       const ir::Type type = ctx_.opaque_type();
       in.op = graph_.create(ir::core_op::unregistered, {}, attrs, {&type, 1});
     } else {
       const bool weights =
           in.spec.kind == Kind::Parameter || (in.spec.kind == Kind::Buffer && in.spec.persistent);
-      const auto c =
-          payloads_.constant(graph_,
-                             weights ? Payloads::Section::Weights : Payloads::Section::Constants,
-                             in.spec.target);
+      const auto c = payloads_.constant(
+          graph_, weights ? Payloads::Section::Weights : Payloads::Section::Constants,
+          in.spec.target);
       if (!c) {
         error_ = c.error();
         return nullptr;
       }
-      const Name& n = names_[in.name.id];
+      const Name &n = names_[in.name.id];
       if (n.type && n.type != (*c)->type) {
-        bad("pt2.weight.meta",
-            "the stored tensor '" + std::string(in.spec.target.substr(0, 200)) +
-                "' has another type than the graph's input '" +
-                std::string(ctx_.string(in.name).substr(0, 200)) + "'");
+        bad("pt2.weight.meta", "the stored tensor '" + std::string(in.spec.target.substr(0, 200)) +
+                                   "' has another type than the graph's input '" +
+                                   std::string(ctx_.string(in.name).substr(0, 200)) + "'");
         return nullptr;
       }
       const Attr value = Attr::of_constant(*c);
@@ -390,9 +382,9 @@ ir::Value* Importer::materialize(i32 index) {
 }
 
 bool Importer::finish_inputs() {
-  ir::Op* first = graph_.body().front();
+  ir::Op *first = graph_.body().front();
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    Input& in = inputs_[i];
+    Input &in = inputs_[i];
     if (in.written && !in.op && !materialize(static_cast<i32>(i)))
       return false; // a buffer that is only written is state all the same
     if (!in.op)
@@ -400,7 +392,7 @@ bool Importer::finish_inputs() {
     if (in.written && is_state(in.spec.kind)) {
       const Attr attrs[2] = {ctx_.string_attr(in.spec.target), in.op->attr(0)};
       const ir::Type type = in.op->result()->type();
-      ir::Op* state = graph_.create(ir::core_op::state, {}, attrs, {&type, 1}, in.op->loc());
+      ir::Op *state = graph_.create(ir::core_op::state, {}, attrs, {&type, 1}, in.op->loc());
       graph_.set_name(state->result(), in.name);
       graph_.replace_all_uses(in.op->result(), state->result());
       graph_.erase(in.op);
@@ -411,9 +403,9 @@ bool Importer::finish_inputs() {
   return true;
 }
 
-bool Importer::outputs(const std::vector<Spec>& specs) {
+bool Importer::outputs(const std::vector<Spec> &specs) {
   Values results;
-  for (const Spec& spec : specs) {
+  for (const Spec &spec : specs) {
     if (spec.kind == Kind::Token)
       continue; // orders effects, which keep their order anyway
     ir::OutputInfo info;
@@ -424,8 +416,8 @@ bool Importer::outputs(const std::vector<Spec>& specs) {
     default: break;
     }
     info.target = std::string(spec.target);
-    ir::Value* v = nullptr;
-    const Item& arg = spec.arg;
+    ir::Value *v = nullptr;
+    const Item &arg = spec.arg;
     switch (arg.tag) {
     case ArgTag::Tensor:
     case ArgTag::CustomObj:

@@ -23,10 +23,10 @@ std::string_view Importer::plain(std::string_view raw) {
   return strings_.emplace_back(unescape(raw).value_or(std::string(raw)));
 }
 
-Importer::Name& Importer::declare(ir::StringId id) {
+Importer::Name &Importer::declare(ir::StringId id) {
   if (id.id >= names_.size())
     names_.resize(std::max<size_t>(id.id + 1, names_.size() * 2));
-  Name& n = names_[id.id];
+  Name &n = names_[id.id];
   if (n.scope != scope_) {
     if (depth_ > 0)
       saved_.emplace_back(id.id, n);
@@ -36,30 +36,29 @@ Importer::Name& Importer::declare(ir::StringId id) {
   return n;
 }
 
-Importer::Name* Importer::find(std::string_view name) {
+Importer::Name *Importer::find(std::string_view name) {
   const ir::StringId id = ctx_.intern(name);
   return id.id < names_.size() && names_[id.id].scope == scope_ ? &names_[id.id] : nullptr;
 }
 
-ir::Value* Importer::value(std::string_view name) {
-  Name* n = find(name);
+ir::Value *Importer::value(std::string_view name) {
+  Name *n = find(name);
   if (n && n->value)
     return n->value;
   if (n && n->input >= 0) {
-    ir::Value* v = materialize(n->input);
+    ir::Value *v = materialize(n->input);
     if (v)
       find(name)->value = v;
     return v;
   }
-  bad("pt2.value.undefined",
-      "value '" + std::string(name.substr(0, 200)) +
-          (n ? "' is used before it is defined" : "' is not defined"));
+  bad("pt2.value.undefined", "value '" + std::string(name.substr(0, 200)) +
+                                 (n ? "' is used before it is defined" : "' is not defined"));
   return nullptr;
 }
 
-bool Importer::bind(std::string_view name, ir::Value* value) {
+bool Importer::bind(std::string_view name, ir::Value *value) {
   const ir::StringId id = ctx_.intern(name);
-  Name& n = declare(id);
+  Name &n = declare(id);
   if (n.value || n.input >= 0)
     return bad("pt2.value.redefined",
                "value '" + std::string(name.substr(0, 200)) + "' is defined twice");
@@ -67,7 +66,7 @@ bool Importer::bind(std::string_view name, ir::Value* value) {
   return true;
 }
 
-bool Importer::sym_expression(std::string_view srepr, ir::SymInt& out) {
+bool Importer::sym_expression(std::string_view srepr, ir::SymInt &out) {
   const ir::StringId id = ctx_.intern(srepr);
   if (const auto it = expressions_.find(id.id); it != expressions_.end()) {
     out = it->second;
@@ -75,9 +74,8 @@ bool Importer::sym_expression(std::string_view srepr, ir::SymInt& out) {
   }
   const std::optional<ir::SymInt> e = parse_srepr(srepr, ctx_.sym());
   if (!e)
-    return bad("pt2.value.expression",
-               "the symbolic expression '" + std::string(srepr.substr(0, 120)) +
-                   "' can not be read");
+    return bad("pt2.value.expression", "the symbolic expression '" +
+                                           std::string(srepr.substr(0, 120)) + "' can not be read");
   expressions_.emplace(id.id, *e);
   out = *e;
   return true;
@@ -98,14 +96,13 @@ ir::Type Importer::type_of_meta(std::string_view json) {
     return {};
   }
   if (meta.layout >= 1 && meta.layout <= 6) {
-    fail(ErrorKind::Unsupported,
-         "pt2.value.layout",
+    fail(ErrorKind::Unsupported, "pt2.value.layout",
          "sparse and opaque tensor layouts are not supported",
          "make the tensor dense before exporting");
     return {};
   }
   boost::container::small_vector<ir::SymInt, 8> shape;
-  for (const Item& dim : meta.sizes) {
+  for (const Item &dim : meta.sizes) {
     ir::SymInt d;
     if (dim.tag == ArgTag::Int) {
       if (dim.i < 0) {
@@ -124,8 +121,8 @@ ir::Type Importer::type_of_meta(std::string_view json) {
   return type;
 }
 
-bool Importer::sym_values(const std::vector<Member>& members, ArgTag kind) {
-  for (const Member& m : members) {
+bool Importer::sym_values(const std::vector<Member> &members, ArgTag kind) {
+  for (const Member &m : members) {
     const std::string_view json = doc_.slice(m.value);
     scratch_.clear();
     Item item;
@@ -154,8 +151,8 @@ bool Importer::sym_values(const std::vector<Member>& members, ArgTag kind) {
   return true;
 }
 
-bool Importer::values(const GraphText& text) {
-  for (const Member& m : text.tensor_values) {
+bool Importer::values(const GraphText &text) {
+  for (const Member &m : text.tensor_values) {
     const ir::Type type = type_of_meta(doc_.slice(m.value));
     if (!type) {
       error_.object = doc_.at(m.value.offset) + " tensor_values";
@@ -168,7 +165,7 @@ bool Importer::values(const GraphText& text) {
          sym_values(text.sym_float_values, ArgTag::SymFloat);
 }
 
-bool Importer::sym_attr(const Item& item, Attr& out) {
+bool Importer::sym_attr(const Item &item, Attr &out) {
   switch (item.tag) {
   case ArgTag::Int: out = Attr::of_int(item.i); return true;
   case ArgTag::Float: out = Attr::of_float(item.f); return true;
@@ -187,23 +184,23 @@ bool Importer::sym_attr(const Item& item, Attr& out) {
              "symbolic value '" + std::string(item.string().substr(0, 200)) + "' is not defined");
 }
 
-ir::Value* Importer::append(ir::Op* op) {
+ir::Value *Importer::append(ir::Op *op) {
   graph_.append(*region_, op);
   return op->result();
 }
 
-ir::Value* Importer::size_value(Attr attr, ir::StringId name) {
+ir::Value *Importer::size_value(Attr attr, ir::StringId name) {
   const ir::Type type = attr.kind() == AttrKind::Bool ? ctx_.bool_type() : ctx_.int_type();
   if (attr.kind() == AttrKind::Bool)
     attr = Attr::of_int(attr.as_bool() ? 1 : 0);
-  ir::Op* op = graph_.create(ir::core_op::size, {}, {&attr, 1}, {&type, 1}, loc_);
+  ir::Op *op = graph_.create(ir::core_op::size, {}, {&attr, 1}, {&type, 1}, loc_);
   graph_.set_name(op->result(), name);
   return append(op);
 }
 
-ir::Value* Importer::scalar(Attr attr, ElementType element) {
+ir::Value *Importer::scalar(Attr attr, ElementType element) {
   if (attr.kind() == AttrKind::Int && attr.as_int().is_symbolic()) {
-    const ir::OpDef& def = ir::Registry::global().def(aten::op::scalar_tensor);
+    const ir::OpDef &def = ir::Registry::global().def(aten::op::scalar_tensor);
     boost::container::small_vector<Attr, 4> attrs(def.attrs.size());
     for (size_t i = 0; i < attrs.size(); ++i)
       attrs[i] = def.attrs[i].default_value;
@@ -231,7 +228,7 @@ ir::Value* Importer::scalar(Attr attr, ElementType element) {
   const bool wide =
       attr.kind() == AttrKind::Int && (element == ElementType::I64 || element == ElementType::U64);
   const u64 key = wide ? attr.payload() : std::bit_cast<u64>(attr.scalar_as_double());
-  ir::Value*& known = scalars_[static_cast<size_t>(element)][key];
+  ir::Value *&known = scalars_[static_cast<size_t>(element)][key];
   if (known)
     return known;
   if (wide) {

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path shared() {
-  if (const char* env = std::getenv("CHUTE_SHARED"))
+  if (const char *env = std::getenv("CHUTE_SHARED"))
     return env;
   return fs::path(CHUTE_SOURCE_DIR).parent_path() / "shared";
 }
@@ -32,8 +32,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKnown{{
     {"symin", "a slice up to s86 of s77: export assumed s86 <= s77, inference takes the smaller"},
 }};
 
-bool is_known(const fs::path& file) {
-  return std::ranges::any_of(kKnown, [&](const auto& k) { return k.first == file.stem(); });
+bool is_known(const fs::path &file) {
+  return std::ranges::any_of(kKnown, [&](const auto &k) { return k.first == file.stem(); });
 }
 
 struct Findings {
@@ -41,18 +41,18 @@ struct Findings {
   std::map<std::string, std::vector<std::string>> wrong; // by operator
 };
 
-std::string print(const ir::Context& ctx, std::span<const ir::Type> types) {
+std::string print(const ir::Context &ctx, std::span<const ir::Type> types) {
   std::string s;
   for (ir::Type t : types)
     s += (s.empty() ? "" : ", ") + (t ? ir::print(ctx, t) : std::string("?"));
   return s;
 }
 
-void compare(const fs::path& file, ir::Graph& graph, const ir::Op& op, Findings& findings) {
+void compare(const fs::path &file, ir::Graph &graph, const ir::Op &op, Findings &findings) {
   if (!op.def().infer || op.has(ir::trait::kRegions) || op.opcode() == ir::core_op::ret)
     return;
   std::vector<ir::Type> recorded, inferred;
-  for (const ir::Value& v : op.results())
+  for (const ir::Value &v : op.results())
     recorded.push_back(v.type());
   const Status status = op.def().infer(op, graph, inferred);
   // An unbacked symbol in the record stands for what no inference can know.
@@ -74,7 +74,7 @@ void compare(const fs::path& file, ir::Graph& graph, const ir::Op& op, Findings&
 TEST(Corpus, InferenceAgreesWithRecordedTypes) {
   std::vector<fs::path> files;
   if (fs::is_directory(shared() / "corpus"))
-    for (const auto& e : fs::recursive_directory_iterator(shared() / "corpus"))
+    for (const auto &e : fs::recursive_directory_iterator(shared() / "corpus"))
       if (e.path().extension() == ".pt2")
         files.push_back(e.path());
   if (files.empty())
@@ -82,17 +82,17 @@ TEST(Corpus, InferenceAgreesWithRecordedTypes) {
   std::sort(files.begin(), files.end());
   aten::register_dialect();
   Findings findings;
-  for (const fs::path& file : files) {
+  for (const fs::path &file : files) {
     ir::Context ctx;
     Diagnostics diagnostics;
     const auto graph = read(ctx, file.string(), diagnostics);
     if (!graph || is_known(file))
       continue; // refused ones are the business of corpus_test.cpp
-    ir::walk((*graph)->body(), [&](ir::Op& op) { compare(file, **graph, op, findings); });
+    ir::walk((*graph)->body(), [&](ir::Op &op) { compare(file, **graph, op, findings); });
   }
   EXPECT_GT(findings.compared, 5000u);
   std::printf("%zu operators compared\n", findings.compared);
-  for (const auto& [name, list] : findings.wrong) {
+  for (const auto &[name, list] : findings.wrong) {
     std::string some;
     for (size_t i = 0; i < std::min<size_t>(list.size(), 3); ++i)
       some += "\n  " + list[i];

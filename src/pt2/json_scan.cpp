@@ -26,21 +26,18 @@ u64 equal64(const __m128i (&v)[4], char c) {
   return out;
 }
 
-Masks classify(const char* p) {
+Masks classify(const char *p) {
   __m128i v[4], folded[4];
   const __m128i fold = _mm_set1_epi8(0x20);
   for (unsigned i = 0; i < 4; ++i) {
-    v[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p) + i);
+    v[i] = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p) + i);
     folded[i] = _mm_or_si128(v[i], fold); // '[' becomes '{', ']' becomes '}'
   }
-  return {equal64(v, '"'),
-          equal64(v, '\\'),
-          equal64(folded, '{'),
-          equal64(folded, '}'),
+  return {equal64(v, '"'), equal64(v, '\\'), equal64(folded, '{'), equal64(folded, '}'),
           equal64(v, ',')};
 }
 #else
-Masks classify(const char* p) {
+Masks classify(const char *p) {
   Masks m{};
   for (unsigned i = 0; i < 64; ++i) {
     const u64 bit = u64{1} << i;
@@ -69,14 +66,14 @@ u64 prefix_xor(u64 x) {
 /// Calls `member(begin, end)` for each stretch between the container's brackets and its own commas,
 /// in order. Returns the offset behind the closing bracket, or nullopt with `error` set.
 template <class Emit>
-std::optional<u64> scan_container(std::string_view doc, u64 offset, ScanError& error, Emit&& emit) {
+std::optional<u64> scan_container(std::string_view doc, u64 offset, ScanError &error, Emit &&emit) {
   u64 depth = 0;
   u64 begin = offset + 1;
   bool escape_carry = false; // the byte before this block escapes its first byte
   u64 string_carry = 0;      // all ones inside a string
   char tail[64];
   for (u64 at = offset; at < doc.size(); at += 64) {
-    const char* block = doc.data() + at;
+    const char *block = doc.data() + at;
     if (doc.size() - at < 64) {
       std::memset(tail, ' ', sizeof(tail));
       std::memcpy(tail, block, doc.size() - at);
@@ -146,7 +143,7 @@ Extent trimmed(std::string_view doc, u64 begin, u64 end) {
   return {begin, end - begin};
 }
 
-bool starts_with(std::string_view doc, u64 offset, char c, ScanError& error, const char* message) {
+bool starts_with(std::string_view doc, u64 offset, char c, ScanError &error, const char *message) {
   if (offset < doc.size() && doc[offset] == c)
     return true;
   error = {offset, message};
@@ -161,7 +158,7 @@ u64 skip_space(std::string_view document, u64 offset) {
   return offset;
 }
 
-std::optional<u64> skip_value(std::string_view document, u64 offset, ScanError& error) {
+std::optional<u64> skip_value(std::string_view document, u64 offset, ScanError &error) {
   if (offset >= document.size()) {
     error = {offset, "a value was expected"};
     return std::nullopt;
@@ -187,8 +184,8 @@ std::optional<u64> skip_value(std::string_view document, u64 offset, ScanError& 
   return std::nullopt;
 }
 
-bool scan_key(
-    std::string_view document, u64 offset, std::string_view& key, u64& value, ScanError& error) {
+bool scan_key(std::string_view document, u64 offset, std::string_view &key, u64 &value,
+              ScanError &error) {
   if (!starts_with(document, offset, '"', error, "a key was expected"))
     return false;
   u64 quote = offset + 1;
@@ -206,8 +203,8 @@ bool scan_key(
   return true;
 }
 
-std::optional<std::vector<Extent>>
-scan_array(std::string_view document, u64 offset, ScanError& error, u64* after) {
+std::optional<std::vector<Extent>> scan_array(std::string_view document, u64 offset,
+                                              ScanError &error, u64 *after) {
   if (!starts_with(document, offset, '[', error, "an array was expected"))
     return std::nullopt;
   std::vector<Extent> out;
@@ -229,8 +226,8 @@ scan_array(std::string_view document, u64 offset, ScanError& error, u64* after) 
   return out;
 }
 
-std::optional<std::vector<Member>>
-scan_object(std::string_view document, u64 offset, ScanError& error, u64* after) {
+std::optional<std::vector<Member>> scan_object(std::string_view document, u64 offset,
+                                               ScanError &error, u64 *after) {
   if (!starts_with(document, offset, '{', error, "an object was expected"))
     return std::nullopt;
   std::vector<Member> out;
@@ -259,7 +256,7 @@ scan_object(std::string_view document, u64 offset, ScanError& error, u64* after)
 
 namespace {
 
-void append_utf8(std::string& out, u32 c) {
+void append_utf8(std::string &out, u32 c) {
   if (c < 0x80) {
     out += static_cast<char>(c);
   } else if (c < 0x800) {

@@ -32,31 +32,31 @@ struct Member {
 /// Why a scan failed and where.
 struct ScanError {
   u64 offset = 0;
-  const char* message = nullptr;
+  const char *message = nullptr;
 };
 
 /// The elements of the array that starts at `offset` (a `[`), and the offset behind it in `end`.
 /// nullopt on malformed text.
-std::optional<std::vector<Extent>>
-scan_array(std::string_view document, u64 offset, ScanError& error, u64* end = nullptr);
+std::optional<std::vector<Extent>> scan_array(std::string_view document, u64 offset,
+                                              ScanError &error, u64 *end = nullptr);
 /// The members of the object that starts at `offset` (a `{`).
-std::optional<std::vector<Member>>
-scan_object(std::string_view document, u64 offset, ScanError& error, u64* end = nullptr);
+std::optional<std::vector<Member>> scan_object(std::string_view document, u64 offset,
+                                               ScanError &error, u64 *end = nullptr);
 
 /// Offset of the first character from `offset` that is not white space; may be document.size().
 u64 skip_space(std::string_view document, u64 offset);
 /// Offset behind the value that starts at `offset`.
-std::optional<u64> skip_value(std::string_view document, u64 offset, ScanError& error);
+std::optional<u64> skip_value(std::string_view document, u64 offset, ScanError &error);
 /// Reads `"key":` at `offset`; `value` becomes the offset of the value.
-bool scan_key(
-    std::string_view document, u64 offset, std::string_view& key, u64& value, ScanError& error);
+bool scan_key(std::string_view document, u64 offset, std::string_view &key, u64 &value,
+              ScanError &error);
 
 /// Goes through the object at `offset` without looking into its values: `member(key, value_offset)`
 /// consumes the value itself and returns the offset behind it (nullopt: stop). So nested containers
 /// are scanned once.
 template <class F>
-std::optional<u64>
-walk_object(std::string_view document, u64 offset, ScanError& error, F&& member) {
+std::optional<u64> walk_object(std::string_view document, u64 offset, ScanError &error,
+                               F &&member) {
   if (offset >= document.size() || document[offset] != '{') {
     error = {offset, "an object was expected"};
     return std::nullopt;

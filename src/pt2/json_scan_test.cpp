@@ -6,13 +6,13 @@
 namespace chute::pt2 {
 namespace {
 
-std::vector<std::string> elements(const std::string& text) {
+std::vector<std::string> elements(const std::string &text) {
   ScanError e;
   const auto found = scan_array(text, 0, e);
   std::vector<std::string> out;
   if (!found)
     return {"error at " + std::to_string(e.offset) + ": " + e.message};
-  for (const Extent& x : *found)
+  for (const Extent &x : *found)
     out.push_back(text.substr(x.offset, x.size));
   return out;
 }
@@ -43,24 +43,13 @@ TEST(JsonScan, Objects) {
 }
 
 TEST(JsonScan, Malformed) {
-  for (const char* text : {"",
-                           "[",
-                           "[1",
-                           "[1,",
-                           "[1,]",
-                           "[,1]",
-                           "[,]",
-                           "[1,,2]",
-                           "[\"]",
-                           "[[1]",
-                           "[1}",
-                           "{}",
-                           "[\"\\\"]"})
+  for (const char *text : {"", "[", "[1", "[1,", "[1,]", "[,1]", "[,]", "[1,,2]", "[\"]", "[[1]",
+                           "[1}", "{}", "[\"\\\"]"})
     EXPECT_EQ(elements(text).size(), 1u) << text;
-  for (const char* text : {"[", "[1,]", "[\"]", "[1}"})
+  for (const char *text : {"[", "[1,]", "[\"]", "[1}"})
     EXPECT_TRUE(elements(text)[0].starts_with("error")) << text;
   ScanError e;
-  for (const char* text :
+  for (const char *text :
        {"{", "{\"a\"}", "{\"a\":}", "{1: 2}", "{\"a\": 1,}", "{\"a\": 1]", "{\"a: 1}", "[]"})
     EXPECT_FALSE(scan_object(text, 0, e).has_value()) << text;
 }
@@ -78,7 +67,7 @@ TEST(JsonScan, SkipsValues) {
 }
 
 /// One byte at a time, for comparison.
-Strings slow_elements(const std::string& text) {
+Strings slow_elements(const std::string &text) {
   Strings out;
   std::string current;
   int depth = 0;
@@ -124,7 +113,7 @@ TEST(JsonScan, AgreesWithTheObviousWay) {
       text += std::string(static_cast<size_t>(depth), '[');
       text += '"';
       for (size_t k = random() % 70; k > 0; --k) {
-        const char* pieces[] = {"x", "\\\\", "\\\"", ",", "]", "[", "}", "\\n"};
+        const char *pieces[] = {"x", "\\\\", "\\\"", ",", "]", "[", "}", "\\n"};
         text += pieces[random() % 8];
       }
       text += '"';
@@ -137,7 +126,7 @@ TEST(JsonScan, AgreesWithTheObviousWay) {
     const auto found = scan_array(padded, padded.find('['), e);
     ASSERT_TRUE(found.has_value()) << text;
     Strings got;
-    for (const Extent& x : *found)
+    for (const Extent &x : *found)
       got.push_back(padded.substr(x.offset, x.size));
     ASSERT_EQ(got, slow_elements(text)) << text;
   }
@@ -149,7 +138,7 @@ TEST(JsonScan, Unescape) {
   EXPECT_EQ(unescape(R"(\ud83d\ude00)"), "\xF0\x9F\x98\x80");
   EXPECT_EQ(unescape(R"(\ud83d)"), "\xEF\xBF\xBD");
   EXPECT_EQ(unescape(R"(\ude00x)"), "\xEF\xBF\xBDx");
-  for (const char* bad : {"\\", "\\x", "\\u12", "\\u12g4"})
+  for (const char *bad : {"\\", "\\x", "\\u12", "\\u12g4"})
     EXPECT_FALSE(unescape(bad).has_value()) << bad;
 }
 

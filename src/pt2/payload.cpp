@@ -7,15 +7,10 @@ namespace chute::pt2 {
 
 namespace {
 
-tl::unexpected<Diagnostic> bad(const char* code,
-                               std::string_view name,
-                               const TensorPayload& p,
-                               const std::string& what,
-                               std::string hint = {}) {
-  return fail(ErrorKind::BadInput,
-              code,
-              "tensor '" + std::string(name.substr(0, 200)) + "' " + what,
-              p.where,
+tl::unexpected<Diagnostic> bad(const char *code, std::string_view name, const TensorPayload &p,
+                               const std::string &what, std::string hint = {}) {
+  return fail(ErrorKind::BadInput, code,
+              "tensor '" + std::string(name.substr(0, 200)) + "' " + what, p.where,
               std::move(hint));
 }
 
@@ -24,8 +19,8 @@ constexpr i64 kMaxElements = i64{1} << 44;
 
 } // namespace
 
-Result<const ir::Constant*>
-make_constant(ir::Graph& graph, const TensorPayload& p, std::string_view name) {
+Result<const ir::Constant *> make_constant(ir::Graph &graph, const TensorPayload &p,
+                                           std::string_view name) {
   if (p.sizes.size() != p.strides.size())
     return bad("pt2.weight.meta", name, p, "has not as many strides as sizes");
   i64 elements = 1;
@@ -45,7 +40,7 @@ make_constant(ir::Graph& graph, const TensorPayload& p, std::string_view name) {
     fits &= !__builtin_mul_overflow(std::max<i64>(p.sizes[i] - 1, 0), p.strides[i], &reach) &&
             !__builtin_add_overflow(last, reach, &last);
   }
-  ir::Context& ctx = graph.context();
+  ir::Context &ctx = graph.context();
   std::vector<ir::SymInt> shape(p.sizes.begin(), p.sizes.end());
   const ir::Type type = ctx.tensor_type(p.element, shape);
   if (elements == 0)
@@ -54,13 +49,11 @@ make_constant(ir::Graph& graph, const TensorPayload& p, std::string_view name) {
     return graph.add_constant(type, nullptr, nullptr, {}, false);
   const auto item = static_cast<u64>(ir::element_bytes(p.element));
   if (!fits || static_cast<u64>(last) >= p.storage.size() / item)
-    return bad("pt2.weight.range",
-               name,
-               p,
+    return bad("pt2.weight.range", name, p,
                "reaches behind its storage of " + std::to_string(p.storage.size()) + " bytes",
                "weights of another device may be saved incompletely; move the module to the CPU "
                "before exporting");
-  const std::byte* data = p.storage.data() + static_cast<u64>(p.offset) * item;
+  const std::byte *data = p.storage.data() + static_cast<u64>(p.offset) * item;
   std::shared_ptr<const void> owner = p.owner;
   // The natural alignment of complex numbers is their part's.
   const u64 alignment = ir::is_complex(p.element) ? item / 2 : item;

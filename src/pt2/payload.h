@@ -25,8 +25,8 @@ struct TensorPayload {
 /// strides are not negative, every element lies inside the storage. A storage of no bytes under a
 /// tensor with elements is a fake or meta weight and gives a constant without data. Errors:
 /// BadInput `pt2.weight.range`, `pt2.weight.meta`; the object is the payload's `where`.
-Result<const ir::Constant*>
-make_constant(ir::Graph& graph, const TensorPayload& payload, std::string_view name);
+Result<const ir::Constant *> make_constant(ir::Graph &graph, const TensorPayload &payload,
+                                           std::string_view name);
 
 /// The weights and constants of one program, by their names in the signature.
 class Payloads {
@@ -36,8 +36,8 @@ public:
   /// The same constant for the same view of the same storage (tied weights).
   /// Errors: `pt2.weight.missing`, `pt2.weight.pickle` (Unsupported: Python object), and
   /// make_constant's.
-  virtual Result<const ir::Constant*>
-  constant(ir::Graph& graph, Section section, std::string_view name) = 0;
+  virtual Result<const ir::Constant *> constant(ir::Graph &graph, Section section,
+                                                std::string_view name) = 0;
 };
 
 } // namespace chute::pt2

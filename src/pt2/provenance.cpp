@@ -7,9 +7,9 @@ namespace chute::pt2 {
 namespace {
 
 /// The inside of the string value of `key`, unescaped; empty when absent or malformed.
-std::string
-string_member(std::string_view document, const std::vector<Member>& members, std::string_view key) {
-  for (const Member& m : members) {
+std::string string_member(std::string_view document, const std::vector<Member> &members,
+                          std::string_view key) {
+  for (const Member &m : members) {
     if (m.key != key)
       continue;
     std::string_view s = document.substr(m.value.offset, m.value.size);
@@ -20,7 +20,7 @@ string_member(std::string_view document, const std::vector<Member>& members, std
   return {};
 }
 
-void read_module_stack(std::string_view stack, ir::Provenance& out) {
+void read_module_stack(std::string_view stack, ir::Provenance &out) {
   const size_t entry = stack.rfind(';');
   if (entry != stack.npos)
     stack = stack.substr(entry + 1);
@@ -37,7 +37,7 @@ bool is_library(std::string_view file) {
 }
 
 /// Frames look like `File "path", line 12, in forward`.
-void read_stack_trace(std::string_view trace, ir::Provenance& out) {
+void read_stack_trace(std::string_view trace, ir::Provenance &out) {
   std::string any;
   constexpr std::string_view kFile = "File \"", kLine = "\", line ";
   for (size_t at = trace.rfind(kFile); at != trace.npos;
@@ -67,12 +67,12 @@ void read_stack_trace(std::string_view trace, ir::Provenance& out) {
 
 } // namespace
 
-void NodeMetadata::resolve(u64 key, ir::Provenance& out) const {
+void NodeMetadata::resolve(u64 key, ir::Provenance &out) const {
   ScanError error;
   const auto node = scan_object(document_, key, error);
   if (!node)
     return;
-  for (const Member& m : *node) {
+  for (const Member &m : *node) {
     if (m.key != "metadata")
       continue;
     const auto metadata = scan_object(document_, m.value.offset, error);

@@ -17,7 +17,7 @@ public:
   /// module path and type: the last entry of `nn_module_stack` ("key,path,type;…"). Source line:
   /// the last frame of `stack_trace` outside of torch's own files, else the last one, as
   /// "file.py:41".
-  void resolve(u64 key, ir::Provenance& out) const override;
+  void resolve(u64 key, ir::Provenance &out) const override;
 
 private:
   std::string_view document_;

@@ -38,7 +38,7 @@ struct Summary {
   u64 nodes = 0;
   /// A graph in which in-place operators still change their operands.
   bool is_training_dialect() const {
-    for (const std::string& v : verifiers)
+    for (const std::string &v : verifiers)
       if (v == "TRAINING")
         return true;
     return false;
@@ -71,20 +71,16 @@ struct Summary {
 /// `pt2.archive.*`, `pt2.json.*`, `pt2.graph.*`, `pt2.node.*`, `pt2.value.*`, `pt2.weight.*`;
 /// Unsupported for what is well-formed but can not be represented. The object names the member and
 /// the byte in it, or the node.
-Result<std::unique_ptr<ir::Graph>> read(ir::Context& ctx,
-                                        const std::string& path,
-                                        Diagnostics& diagnostics,
-                                        const ReadOptions& options = {},
-                                        Summary* summary = nullptr);
+Result<std::unique_ptr<ir::Graph>> read(ir::Context &ctx, const std::string &path,
+                                        Diagnostics &diagnostics, const ReadOptions &options = {},
+                                        Summary *summary = nullptr);
 
 /// The same from bytes in memory, which `owner` keeps alive. `name` stands for the path in
 /// messages.
-Result<std::unique_ptr<ir::Graph>> read_bytes(ir::Context& ctx,
-                                              std::span<const std::byte> archive,
+Result<std::unique_ptr<ir::Graph>> read_bytes(ir::Context &ctx, std::span<const std::byte> archive,
                                               std::shared_ptr<const void> owner,
-                                              const std::string& name,
-                                              Diagnostics& diagnostics,
-                                              const ReadOptions& options = {},
-                                              Summary* summary = nullptr);
+                                              const std::string &name, Diagnostics &diagnostics,
+                                              const ReadOptions &options = {},
+                                              Summary *summary = nullptr);
 
 } // namespace chute::pt2

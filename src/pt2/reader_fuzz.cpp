@@ -11,7 +11,7 @@
 
 namespace {
 
-void put(std::string& out, chute::u64 value, int bytes) {
+void put(std::string &out, chute::u64 value, int bytes) {
   for (; bytes > 0; --bytes, value >>= 8)
     out += static_cast<char>(value);
 }
@@ -49,7 +49,7 @@ std::string wrap(std::string_view program) {
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   using namespace chute;
   static const bool registered = [] {
     aten::register_dialect();
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.check_weights = data[0] & 4;
   options.max_inflated = 1 << 22;
   options.check_json = false;
-  std::string archive(reinterpret_cast<const char*>(data + 1), size - 1);
+  std::string archive(reinterpret_cast<const char *>(data + 1), size - 1);
   if (data[0] & 8)
     archive = wrap(archive);
   // A heap copy of the exact size, so that reading one byte too far is seen.
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   ir::verify(**graph, diagnostics);
-  for (const Diagnostic& d : diagnostics.all())
+  for (const Diagnostic &d : diagnostics.all())
     CHUTE_CHECK(d.severity != Severity::Error, to_text(d).c_str());
   return 0;
 }

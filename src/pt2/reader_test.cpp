@@ -17,32 +17,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string slurp(const fs::path& path) {
+std::string slurp(const fs::path &path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream out;
   out << in.rdbuf();
   return std::move(out).str();
 }
 
-fs::path data(const std::string& name) {
+fs::path data(const std::string &name) {
   return fs::path(CHUTE_SOURCE_DIR) / "test/data/pt2" / name;
 }
 
-Result<std::unique_ptr<ir::Graph>> read_text(ir::Context& ctx,
-                                             const std::string& bytes,
-                                             const ReadOptions& options = {},
-                                             Summary* summary = nullptr) {
+Result<std::unique_ptr<ir::Graph>> read_text(ir::Context &ctx, const std::string &bytes,
+                                             const ReadOptions &options = {},
+                                             Summary *summary = nullptr) {
   aten::register_dialect();
   Diagnostics diagnostics;
   // The heap block has the exact size: a read behind it is a finding of the sanitizer.
   const std::shared_ptr<std::byte[]> copy(new std::byte[bytes.size()]);
   std::memcpy(copy.get(), bytes.data(), bytes.size());
-  return read_bytes(
-      ctx, {copy.get(), bytes.size()}, copy, "test.pt2", diagnostics, options, summary);
+  return read_bytes(ctx, {copy.get(), bytes.size()}, copy, "test.pt2", diagnostics, options,
+                    summary);
 }
 
 /// The text form without locations, or the error.
-std::string shown(const std::string& bytes, const ReadOptions& options = {}) {
+std::string shown(const std::string &bytes, const ReadOptions &options = {}) {
   ir::Context ctx;
   const auto graph = read_text(ctx, bytes, options);
   if (!graph)
@@ -52,7 +51,7 @@ std::string shown(const std::string& bytes, const ReadOptions& options = {}) {
   return ir::print(**graph, print);
 }
 
-class Golden : public testing::TestWithParam<const char*> {};
+class Golden : public testing::TestWithParam<const char *> {};
 
 // The expected text lies beside each archive. To renew it after a change: CHUTE_UPDATE_GOLDEN=1.
 TEST_P(Golden, Reads) {
@@ -84,25 +83,19 @@ TEST_P(Golden, Verifies) {
   const auto graph = read(ctx, data(std::string(GetParam()) + ".pt2").string(), diagnostics);
   ASSERT_TRUE(graph.has_value()) << to_text(graph.error());
   ir::verify(**graph, diagnostics);
-  for (const Diagnostic& d : diagnostics.all())
+  for (const Diagnostic &d : diagnostics.all())
     ADD_FAILURE() << to_text(d);
 }
 
-INSTANTIATE_TEST_SUITE_P(Archives,
-                         Golden,
-                         testing::Values("linear",
-                                         "views",
-                                         "dynamic",
-                                         "mutation",
-                                         "mutation_functional",
-                                         "control",
-                                         "control_functional",
+INSTANTIATE_TEST_SUITE_P(Archives, Golden,
+                         testing::Values("linear", "views", "dynamic", "mutation",
+                                         "mutation_functional", "control", "control_functional",
                                          "lists"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto &info) { return std::string(info.param); });
 
 TEST(Reader, OtherLayoutsHoldTheSameProgram) {
   const std::string expected = slurp(data("linear.ir.txt"));
-  for (const char* name : {"layout_a.pt2", "layout_b.pt2", "deflated.pt2"})
+  for (const char *name : {"layout_a.pt2", "layout_b.pt2", "deflated.pt2"})
     EXPECT_EQ(shown(slurp(data(name))), expected) << name;
 }
 
@@ -131,14 +124,14 @@ TEST(Reader, WeightsAreViews) {
   Diagnostics diagnostics;
   const auto graph = read(ctx, data("views.pt2").string(), diagnostics);
   ASSERT_TRUE(graph.has_value());
-  std::map<std::string_view, const ir::Constant*> by_name;
-  for (ir::Op& op : (*graph)->body())
+  std::map<std::string_view, const ir::Constant *> by_name;
+  for (ir::Op &op : (*graph)->body())
     if (op.opcode() == ir::core_op::constant)
       by_name[ctx.string(op.result()->name())] = op.attr(0).as_constant();
-  const ir::Constant* base = by_name.at("b_base");
-  const ir::Constant* part = by_name.at("b_part");
-  const ir::Constant* turned = by_name.at("b_turned");
-  const ir::Constant* wide = by_name.at("b_wide");
+  const ir::Constant *base = by_name.at("b_base");
+  const ir::Constant *part = by_name.at("b_part");
+  const ir::Constant *turned = by_name.at("b_turned");
+  const ir::Constant *wide = by_name.at("b_wide");
   EXPECT_EQ(part->data, base->data + 6 * sizeof(float)); // one storage
   EXPECT_EQ(turned->data, base->data);
   EXPECT_EQ(std::vector<i64>(turned->strides.begin(), turned->strides.end()),
@@ -154,7 +147,7 @@ TEST(Reader, Provenance) {
   Diagnostics diagnostics;
   const auto graph = read(ctx, data("linear.pt2").string(), diagnostics);
   ASSERT_TRUE(graph.has_value());
-  for (ir::Op& op : (*graph)->body())
+  for (ir::Op &op : (*graph)->body())
     if (op.name() == "aten.linear.default") {
       const ir::Provenance p = (*graph)->locations().resolve(op.loc());
       EXPECT_EQ(p.nodes, std::vector<std::string>{"linear"});
@@ -188,7 +181,7 @@ TEST(Reader, UnknownModel) {
 }
 
 /// An error names a code and a place; a graph verifies.
-void expect_sane(const std::string& bytes, const ReadOptions& options = {}) {
+void expect_sane(const std::string &bytes, const ReadOptions &options = {}) {
   ir::Context ctx;
   const auto graph = read_text(ctx, bytes, options);
   if (!graph) {
@@ -199,12 +192,12 @@ void expect_sane(const std::string& bytes, const ReadOptions& options = {}) {
   }
   Diagnostics found;
   ir::verify(**graph, found);
-  for (const Diagnostic& d : found.all())
+  for (const Diagnostic &d : found.all())
     ADD_FAILURE() << to_text(d);
 }
 
 TEST(ReaderProperty, TruncatedArchivesAreErrors) {
-  for (const char* name : {"control.pt2", "layout_a.pt2", "deflated.pt2"}) {
+  for (const char *name : {"control.pt2", "layout_a.pt2", "deflated.pt2"}) {
     const std::string bytes = slurp(data(name));
     for (size_t n = 0; n < bytes.size(); n += 37) {
       ir::Context ctx;
@@ -218,7 +211,7 @@ TEST(ReaderProperty, TruncatedArchivesAreErrors) {
 
 TEST(ReaderProperty, FlippedBits) {
   std::mt19937 random(20);
-  for (const char* name :
+  for (const char *name :
        {"linear.pt2", "views.pt2", "dynamic.pt2", "layout_b.pt2", "deflated.pt2"}) {
     const std::string bytes = slurp(data(name));
     for (int i = 0; i < 400; ++i) {
@@ -234,7 +227,7 @@ TEST(ReaderProperty, FlippedBits) {
 }
 
 /// A layout A archive of these texts, whose JSON is parsed without any check of its own.
-std::string flat_archive(const std::vector<std::pair<std::string, std::string>>& members);
+std::string flat_archive(const std::vector<std::pair<std::string, std::string>> &members);
 
 // Damage inside the JSON, with the checksum right: what the CRC would catch otherwise.
 TEST(ReaderProperty, DamagedJson) {
@@ -261,12 +254,12 @@ TEST(ReaderProperty, DamagedJson) {
   }
 }
 
-void put(std::string& out, u64 value, int bytes) {
+void put(std::string &out, u64 value, int bytes) {
   for (; bytes > 0; --bytes, value >>= 8)
     out += static_cast<char>(value);
 }
 
-u32 crc(const std::string& text) {
+u32 crc(const std::string &text) {
   u32 c = ~0u;
   for (const char byte : text) {
     c ^= static_cast<u8>(byte);
@@ -276,9 +269,9 @@ u32 crc(const std::string& text) {
   return ~c;
 }
 
-std::string flat_archive(const std::vector<std::pair<std::string, std::string>>& members) {
+std::string flat_archive(const std::vector<std::pair<std::string, std::string>> &members) {
   std::string out, directory;
-  for (const auto& [name, text] : members) {
+  for (const auto &[name, text] : members) {
     const u64 at = out.size();
     std::string common;
     put(common, 0, 2 + 2 + 2 + 2); // flags, method, time, date
@@ -311,14 +304,13 @@ std::string flat_archive(const std::vector<std::pair<std::string, std::string>>&
 
 /// A program of layout A with these nodes over one input x: f32[2]; every value named in `values`
 /// is f32[2].
-std::string program(const std::string& nodes,
-                    const std::vector<std::string>& values,
-                    const std::string& output) {
+std::string program(const std::string &nodes, const std::vector<std::string> &values,
+                    const std::string &output) {
   const std::string meta =
       R"({"dtype": 7, "sizes": [{"as_int": 2}], "requires_grad": false, "device": {"type": "cpu"},)"
       R"( "strides": [{"as_int": 1}], "storage_offset": {"as_int": 0}, "layout": 7})";
   std::string table = "\"x\": " + meta;
-  for (const std::string& v : values)
+  for (const std::string &v : values)
     table += ", \"" + v + "\": " + meta;
   return flat_archive(
       {{"serialized_exported_program.json",
@@ -330,16 +322,15 @@ std::string program(const std::string& nodes,
             output + R"("}}}}]}}, "schema_version": {"major": 8, "minor": 7}})"}});
 }
 
-constexpr const char* kRelu =
+constexpr const char *kRelu =
     R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}}],)"
     R"( "outputs": [{"as_tensor": {"name": "y"}}]})";
 
 TEST(Reader, HandWrittenProgram) {
-  EXPECT_EQ(shown(program(kRelu, {"y"}, "y")),
-            "graph @main(%x: f32[2]) -> (\"y\": f32[2]) {\n"
-            "  %y = aten.relu.default(%x) : f32[2]\n"
-            "  return %y\n"
-            "}\n");
+  EXPECT_EQ(shown(program(kRelu, {"y"}, "y")), "graph @main(%x: f32[2]) -> (\"y\": f32[2]) {\n"
+                                               "  %y = aten.relu.default(%x) : f32[2]\n"
+                                               "  return %y\n"
+                                               "}\n");
 }
 
 TEST(Reader, UnregisteredOperatorsKeepEverything) {
@@ -348,36 +339,32 @@ TEST(Reader, UnregisteredOperatorsKeepEverything) {
       R"( {"name": "x"}]}}, {"name": "b", "arg": {"as_ints": [1, 2]}}, {"name": "c", "arg": {"as_string": "\u00e9"}},)"
       R"( {"name": "d", "arg": {"as_int_lists": [[1], [2, 3]]}}, {"name": "e", "arg": {"as_complex": {"real": 1.0,)"
       R"( "imag": "NaN"}}}], "outputs": [{"as_tensor": {"name": "y"}}, {"as_none": true}]})",
-      {"y"},
-      "y"));
+      {"y"}, "y"));
   EXPECT_NE(text.find("my.op.default"), std::string::npos) << text;
   EXPECT_NE(text.find("[1, 2]"), std::string::npos) << text;
   EXPECT_NE(text.find("none"), std::string::npos) << text;
 }
 
 struct Refused {
-  const char* what;
+  const char *what;
   std::string nodes;
-  const char* code;
+  const char *code;
 };
 
 TEST(Reader, RefusesBadNodes) {
   const std::string out = R"("outputs": [{"as_tensor": {"name": "y"}}]})";
-  const auto relu = [&](const std::string& inputs) {
+  const auto relu = [&](const std::string &inputs) {
     return R"({"target": "torch.ops.aten.relu.default", "inputs": [)" + inputs + "], " + out;
   };
   const std::string self = R"({"name": "self", "arg": {"as_tensor": {"name": "x"}}})";
   const Refused cases[] = {
       {"no argument", relu(""), "pt2.node.argument"},
       {"given twice", relu(self + ", " + self), "pt2.node.argument"},
-      {"unknown argument",
-       relu(self + R"(, {"name": "zzz", "arg": {"as_int": 1}})"),
+      {"unknown argument", relu(self + R"(, {"name": "zzz", "arg": {"as_int": 1}})"),
        "pt2.node.argument"},
-      {"undefined value",
-       relu(R"({"name": "self", "arg": {"as_tensor": {"name": "q"}}})"),
+      {"undefined value", relu(R"({"name": "self", "arg": {"as_tensor": {"name": "q"}}})"),
        "pt2.value.undefined"},
-      {"used before",
-       relu(R"({"name": "self", "arg": {"as_tensor": {"name": "y"}}})"),
+      {"used before", relu(R"({"name": "self", "arg": {"as_tensor": {"name": "y"}}})"),
        "pt2.value.undefined"},
       {"wrong kind", relu(R"({"name": "self", "arg": {"as_string": "x"}})"), "pt2.node.argument"},
       {"defined twice", std::string(kRelu) + ", " + kRelu, "pt2.value.redefined"},
@@ -401,7 +388,7 @@ TEST(Reader, RefusesBadNodes) {
            out,
        "pt2.node.argument"},
   };
-  for (const Refused& c : cases) {
+  for (const Refused &c : cases) {
     ir::Context ctx;
     const auto graph = read_text(ctx, program(c.nodes, {"y"}, "y"));
     ASSERT_FALSE(graph.has_value()) << c.what;

@@ -18,7 +18,7 @@ constexpr int kMaxDepth = 48;
 /// Recursive descent; the depth is bounded, since it is the file's.
 class Parser {
 public:
-  Parser(std::string_view text, SymTable& table) : text_(text), table_(table) {}
+  Parser(std::string_view text, SymTable &table) : text_(text), table_(table) {}
 
   std::optional<SymInt> whole() {
     const auto e = expression(0);
@@ -147,7 +147,7 @@ private:
     return result ? result : opaque(begin);
   }
 
-  bool arguments(Args& args, int depth) {
+  bool arguments(Args &args, int depth) {
     if (eat(')'))
       return true;
     do {
@@ -171,12 +171,12 @@ private:
     return table_.apply(op, args);
   }
 
-  std::optional<SymInt> apply(std::string_view name, const Args& a) {
+  std::optional<SymInt> apply(std::string_view name, const Args &a) {
     const size_t n = a.size();
     if (n == 0)
       return std::nullopt;
     SymInt r = a[0];
-    const auto fold = [&](auto&& f) {
+    const auto fold = [&](auto &&f) {
       for (size_t i = 1; i < n; ++i)
         r = f(r, a[i]);
       return r;
@@ -234,13 +234,13 @@ private:
   }
 
   std::string_view text_;
-  SymTable& table_;
+  SymTable &table_;
   size_t at_ = 0;
 };
 
 } // namespace
 
-std::optional<SymInt> parse_srepr(std::string_view text, SymTable& table) {
+std::optional<SymInt> parse_srepr(std::string_view text, SymTable &table) {
   if (text.size() > kMaxText)
     return std::nullopt;
   // Up to torch 2.5 sizes are plain text ("2*s0 + 1"), which is also the symbol table's own form.

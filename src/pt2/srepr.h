@@ -12,6 +12,6 @@ namespace chute::pt2 {
 /// Known operations become SymTable operations (relations and logic as 0 or 1); everything else
 /// becomes an opaque expression with its text. nullopt when the text is not of that form, is longer
 /// than 16 KiB or nested deeper than 48 levels.
-std::optional<ir::SymInt> parse_srepr(std::string_view text, ir::SymTable& table);
+std::optional<ir::SymInt> parse_srepr(std::string_view text, ir::SymTable &table);
 
 } // namespace chute::pt2

@@ -6,14 +6,14 @@
 namespace chute::pt2 {
 namespace {
 
-std::string read(const std::string& text) {
+std::string read(const std::string &text) {
   ir::SymTable table;
   const auto e = parse_srepr(text, table);
   return e ? table.print(*e) : "(malformed)";
 }
 
 /// The value at s = 7, t = 3.
-std::optional<i64> at(const std::string& text) {
+std::optional<i64> at(const std::string &text) {
   ir::SymTable table;
   const ir::SymInt s = table.symbol("s"), t = table.symbol("t");
   const auto e = parse_srepr(text, table);
@@ -24,10 +24,10 @@ std::optional<i64> at(const std::string& text) {
   });
 }
 
-constexpr const char* kS = "Symbol('s', positive=True, integer=True)";
-constexpr const char* kT = "Symbol('t', integer=True)";
+constexpr const char *kS = "Symbol('s', positive=True, integer=True)";
+constexpr const char *kT = "Symbol('t', integer=True)";
 
-std::string call(const std::string& name, const std::string& a, const std::string& b) {
+std::string call(const std::string &name, const std::string &a, const std::string &b) {
   return name + "(" + a + ", " + b + ")";
 }
 
@@ -68,11 +68,9 @@ TEST(Srepr, EqualTextsOfEqualSums) {
 }
 
 TEST(Srepr, UnknownFunctionsStayOpaque) {
-  for (const char* text : {"RShift(Symbol('a'), Integer(1))",
-                           "Rational(1, 2)",
-                           "ToFloat(Symbol('a'))",
-                           "Float('0.5', precision=53)",
-                           "Integer(99999999999999999999)"})
+  for (const char *text :
+       {"RShift(Symbol('a'), Integer(1))", "Rational(1, 2)", "ToFloat(Symbol('a'))",
+        "Float('0.5', precision=53)", "Integer(99999999999999999999)"})
     EXPECT_NE(read(text), "(malformed)") << text;
   EXPECT_EQ(at("RShift(Symbol('s'), Integer(1))"), std::nullopt);
 }
@@ -81,18 +79,12 @@ TEST(Srepr, Malformed) {
   std::string deep = "Symbol('s')";
   for (int i = 0; i < 100; ++i)
     deep = "Max(" + deep + ", Integer(1))";
-  for (const std::string& text : {std::string(""),
-                                  std::string("Integer("),
-                                  std::string("Integer(x)"),
-                                  std::string("Integer(1"),
-                                  std::string("Symbol(s)"),
-                                  std::string("Symbol('a b')"),
-                                  std::string("Symbol('')"),
-                                  std::string("Add(Integer(1), )"),
-                                  std::string("Add(Integer(1)) x"),
-                                  std::string("(1)"),
-                                  deep,
-                                  "Add(" + std::string(20000, ' ') + "Integer(1))"})
+  for (const std::string &text :
+       {std::string(""), std::string("Integer("), std::string("Integer(x)"),
+        std::string("Integer(1"), std::string("Symbol(s)"), std::string("Symbol('a b')"),
+        std::string("Symbol('')"), std::string("Add(Integer(1), )"),
+        std::string("Add(Integer(1)) x"), std::string("(1)"), deep,
+        "Add(" + std::string(20000, ' ') + "Integer(1))"})
     EXPECT_EQ(read(text), "(malformed)") << text.substr(0, 50);
 }
 

@@ -47,7 +47,7 @@ std::optional<ElementType> element_of(std::string_view name) {
       {"float8_e5m2fnuz", E::F8E5M2FNUZ},
       {"float8_e8m0fnu", E::F8E8M0FNU},
   };
-  for (const auto& [known, element] : kNames)
+  for (const auto &[known, element] : kNames)
     if (name == known)
       return element;
   return std::nullopt;
@@ -79,24 +79,22 @@ struct Value {
 /// indices.
 class Machine {
 public:
-  Machine(std::string_view pickle, const std::string& where) : in_(pickle), where_(where) {}
+  Machine(std::string_view pickle, const std::string &where) : in_(pickle), where_(where) {}
 
   Result<StateDict> run() {
     values_.emplace_back(); // index 0: None
     while (!stopped_)
       if (!step())
-        return fail(ErrorKind::BadInput,
-                    "pt2.pickle.malformed",
-                    error_,
+        return fail(ErrorKind::BadInput, "pt2.pickle.malformed", error_,
                     where_ + "@" + std::to_string(at_));
     StateDict out;
-    const Value& top = values_[result_];
+    const Value &top = values_[result_];
     if (top.kind != Value::Kind::Dict)
-      return fail(
-          ErrorKind::BadInput, "pt2.pickle.malformed", "the pickle is no dictionary", where_);
+      return fail(ErrorKind::BadInput, "pt2.pickle.malformed", "the pickle is no dictionary",
+                  where_);
     for (size_t i = 0; i + 1 < top.children.size(); i += 2) {
-      const Value& key = values_[top.children[i]];
-      const Value& value = values_[top.children[i + 1]];
+      const Value &key = values_[top.children[i]];
+      const Value &value = values_[top.children[i + 1]];
       if (key.kind != Value::Kind::String)
         return fail(ErrorKind::BadInput, "pt2.pickle.malformed", "a key is no string", where_);
       PickledTensor tensor;
@@ -112,11 +110,11 @@ public:
 private:
   using Kind = Value::Kind;
 
-  bool fail_step(const char* message) {
+  bool fail_step(const char *message) {
     error_ = message;
     return false;
   }
-  bool take(size_t n, std::string_view& out) {
+  bool take(size_t n, std::string_view &out) {
     if (in_.size() - at_ < n)
       return fail_step("the pickle is cut short");
     out = in_.substr(at_, n);
@@ -124,14 +122,14 @@ private:
     return true;
   }
   template <class T>
-  bool number(T& out) {
+  bool number(T &out) {
     std::string_view bytes;
     if (!take(sizeof(T), bytes))
       return false;
     std::memcpy(&out, bytes.data(), sizeof(T));
     return true;
   }
-  bool line(std::string_view& out) {
+  bool line(std::string_view &out) {
     const size_t end = in_.find('\n', at_);
     if (end == in_.npos)
       return fail_step("the pickle is cut short");
@@ -157,7 +155,7 @@ private:
     value.text = text;
     return push(std::move(value));
   }
-  bool pop(u32& out) {
+  bool pop(u32 &out) {
     if (stack_.empty() || (!marks_.empty() && stack_.size() == marks_.back()))
       return fail_step("the pickle's stack is empty");
     out = stack_.back();
@@ -165,7 +163,7 @@ private:
     return true;
   }
   /// Everything above the last mark.
-  bool pop_mark(std::vector<u32>& out) {
+  bool pop_mark(std::vector<u32> &out) {
     if (marks_.empty())
       return fail_step("the pickle's mark is missing");
     out.assign(stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
@@ -186,22 +184,22 @@ private:
         return false;
     return sequence(std::move(children));
   }
-  bool set_items(const std::vector<u32>& items) {
+  bool set_items(const std::vector<u32> &items) {
     u32 dict = 0;
     if (!pop(dict))
       return false;
-    Value& d = values_[dict];
+    Value &d = values_[dict];
     if ((d.kind != Kind::Dict && d.kind != Kind::Object) || items.size() % 2 != 0)
       return fail_step("the pickle sets items of something that is no dictionary");
     d.children.insert(d.children.end(), items.begin(), items.end());
     stack_.push_back(dict);
     return true;
   }
-  bool append_items(const std::vector<u32>& items) {
+  bool append_items(const std::vector<u32> &items) {
     u32 list = 0;
     if (!pop(list))
       return false;
-    Value& l = values_[list];
+    Value &l = values_[list];
     if (l.kind != Kind::Sequence && l.kind != Kind::Object)
       return fail_step("the pickle appends to something that is no list");
     l.children.insert(l.children.end(), items.begin(), items.end());
@@ -222,8 +220,8 @@ private:
     return true;
   }
 
-  bool ints(u32 index, std::vector<i64>& out) {
-    const Value& v = values_[index];
+  bool ints(u32 index, std::vector<i64> &out) {
+    const Value &v = values_[index];
     if (v.kind != Kind::Sequence)
       return fail_step("a tensor's sizes are no tuple");
     if (v.children.size() > 256)
@@ -244,7 +242,7 @@ private:
     const std::string_view name = values_[function].text;
     if (values_[function].kind != Kind::Global || values_[arguments].kind != Kind::Sequence)
       return fail_step("the pickle calls something that is no function");
-    const std::vector<u32>& args = values_[arguments].children;
+    const std::vector<u32> &args = values_[arguments].children;
     if (name == "collections\nOrderedDict") {
       Value v;
       v.kind = Kind::Dict;
@@ -268,7 +266,7 @@ private:
     if (!ints(args[2], t.sizes) || !ints(args[3], t.strides))
       return false;
     if (v3) {
-      const Value& dtype = values_[args[6]];
+      const Value &dtype = values_[args[6]];
       const size_t split = dtype.text.find('\n');
       const auto element = dtype.kind == Kind::Global && split != dtype.text.npos
                                ? element_of(dtype.text.substr(split + 1))
@@ -289,7 +287,7 @@ private:
     u32 id = 0;
     if (!pop(id))
       return false;
-    const std::vector<u32>& c = values_[id].children;
+    const std::vector<u32> &c = values_[id].children;
     if (values_[id].kind != Kind::Sequence || c.size() < 3 || values_[c[0]].text != "storage" ||
         values_[c[1]].kind != Kind::Global || values_[c[2]].kind != Kind::String)
       return fail_step("a storage's description is malformed");
@@ -379,9 +377,9 @@ private:
   }
 
   std::string_view in_;
-  const std::string& where_;
+  const std::string &where_;
   size_t at_ = 0;
-  const char* error_ = "";
+  const char *error_ = "";
   bool stopped_ = false;
   u32 result_ = 0;
   std::vector<Value> values_;
@@ -402,8 +400,8 @@ struct Saved {
 
 class PickledPayloads : public Payloads {
 public:
-  Status load(Section section, const Zip& outer, const ZipEntry* entry, u64 max_inflated) {
-    Saved& saved = saved_[static_cast<size_t>(section)];
+  Status load(Section section, const Zip &outer, const ZipEntry *entry, u64 max_inflated) {
+    Saved &saved = saved_[static_cast<size_t>(section)];
     saved.where = section == Section::Weights ? "(no weights member)" : "(no constants member)";
     if (!entry)
       return {};
@@ -419,12 +417,10 @@ public:
       return {};
     const std::string_view first = saved.zip->entries()[0].name;
     saved.root = std::string(first.substr(0, first.find('/') + 1));
-    const ZipEntry* pickle = saved.zip->find(saved.root + "data.pkl");
+    const ZipEntry *pickle = saved.zip->find(saved.root + "data.pkl");
     if (!pickle)
-      return fail(ErrorKind::BadInput,
-                  "pt2.pickle.malformed",
-                  "the saved dictionary has no data.pkl",
-                  saved.where);
+      return fail(ErrorKind::BadInput, "pt2.pickle.malformed",
+                  "the saved dictionary has no data.pkl", saved.where);
     Result<ZipData> text = saved.zip->read(*pickle, true);
     if (!text)
       return within(saved, text.error());
@@ -437,33 +433,30 @@ public:
     return {};
   }
 
-  Result<const ir::Constant*>
-  constant(ir::Graph& graph, Section section, std::string_view name) override {
-    const Saved& saved = saved_[static_cast<size_t>(section)];
+  Result<const ir::Constant *> constant(ir::Graph &graph, Section section,
+                                        std::string_view name) override {
+    const Saved &saved = saved_[static_cast<size_t>(section)];
     const auto found = saved.tensors.find(name);
     const std::string shown(name.substr(0, 200));
     if (found == saved.tensors.end())
-      return fail(ErrorKind::BadInput,
-                  "pt2.weight.missing",
-                  "tensor '" + shown + "' is not in the archive",
-                  saved.where);
-    const PickledTensor& t = found->second;
+      return fail(ErrorKind::BadInput, "pt2.weight.missing",
+                  "tensor '" + shown + "' is not in the archive", saved.where);
+    const PickledTensor &t = found->second;
     if (!t.object.empty())
-      return fail(ErrorKind::Unsupported,
-                  "pt2.weight.pickle",
+      return fail(ErrorKind::Unsupported, "pt2.weight.pickle",
                   "tensor '" + shown + "' is stored as a pickled Python object (a tensor subclass)",
                   saved.where,
                   "call torchao.utils.unwrap_tensor_subclass(module) before torch.export.export");
     std::string key(1, static_cast<char>('0' + static_cast<int>(section)));
     key.append(t.storage);
     key += '\0';
-    const auto add = [&](i64 v) { key.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
+    const auto add = [&](i64 v) { key.append(reinterpret_cast<const char *>(&v), sizeof(v)); };
     add(static_cast<i64>(t.element));
     add(t.offset);
-    for (const auto* list : {&t.sizes, &t.strides})
+    for (const auto *list : {&t.sizes, &t.strides})
       for (const i64 v : *list)
         add(v);
-    const ir::Constant*& known = known_[key];
+    const ir::Constant *&known = known_[key];
     if (known)
       return known;
     TensorPayload p;
@@ -473,16 +466,12 @@ public:
     p.offset = t.offset;
     p.where = saved.where + "/" + saved.root + "data/" + std::string(t.storage.substr(0, 80));
     if (p.element == ir::ElementType::None)
-      return fail(ErrorKind::BadInput,
-                  "pt2.weight.meta",
-                  "tensor '" + shown + "' has no element type",
-                  p.where);
-    const ZipEntry* entry = saved.zip->find(saved.root + "data/" + std::string(t.storage));
+      return fail(ErrorKind::BadInput, "pt2.weight.meta",
+                  "tensor '" + shown + "' has no element type", p.where);
+    const ZipEntry *entry = saved.zip->find(saved.root + "data/" + std::string(t.storage));
     if (!entry)
-      return fail(ErrorKind::BadInput,
-                  "pt2.weight.missing",
-                  "the storage of tensor '" + shown + "' is not in the archive",
-                  p.where);
+      return fail(ErrorKind::BadInput, "pt2.weight.missing",
+                  "the storage of tensor '" + shown + "' is not in the archive", p.where);
     Result<ZipData> data = saved.zip->read(*entry, false);
     if (!data)
       return tl::unexpected(within(saved, data.error()).error());
@@ -496,24 +485,23 @@ public:
 
 private:
   /// An error inside of the inner archive names the outer member too.
-  static Status within(const Saved& saved, Diagnostic d) {
+  static Status within(const Saved &saved, Diagnostic d) {
     d.object = saved.where + "/" + d.object;
     return tl::unexpected(std::move(d));
   }
 
   Saved saved_[2];
-  boost::unordered_flat_map<std::string, const ir::Constant*> known_;
+  boost::unordered_flat_map<std::string, const ir::Constant *> known_;
 };
 
 } // namespace
 
-Result<StateDict> unpickle_state_dict(std::string_view pickle, const std::string& where) {
+Result<StateDict> unpickle_state_dict(std::string_view pickle, const std::string &where) {
   return Machine(pickle, where).run();
 }
 
-Result<std::unique_ptr<Payloads>> open_pickled_payloads(const Zip& zip,
-                                                        const ZipEntry* weights,
-                                                        const ZipEntry* constants,
+Result<std::unique_ptr<Payloads>> open_pickled_payloads(const Zip &zip, const ZipEntry *weights,
+                                                        const ZipEntry *constants,
                                                         u64 max_inflated) {
   auto payloads = std::make_unique<PickledPayloads>();
   using Section = Payloads::Section;

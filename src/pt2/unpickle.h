@@ -28,13 +28,12 @@ using StateDict = boost::unordered_flat_map<std::string_view, PickledTensor>;
 /// executed: the few functions that rebuild tensors are known by name, results of every other are
 /// opaque objects. The result's strings view `pickle`. Memory and time are linear in its size.
 /// Errors: BadInput `pt2.pickle.malformed`, object "where@offset".
-Result<StateDict> unpickle_state_dict(std::string_view pickle, const std::string& where);
+Result<StateDict> unpickle_state_dict(std::string_view pickle, const std::string &where);
 
 /// Payloads of archives from torch 2.5 to 2.8: the weights and the constants are each one
 /// torch.save archive inside the archive. A null entry is an empty dictionary.
-Result<std::unique_ptr<Payloads>> open_pickled_payloads(const Zip& zip,
-                                                        const ZipEntry* weights,
-                                                        const ZipEntry* constants,
+Result<std::unique_ptr<Payloads>> open_pickled_payloads(const Zip &zip, const ZipEntry *weights,
+                                                        const ZipEntry *constants,
                                                         u64 max_inflated);
 
 } // namespace chute::pt2

@@ -21,7 +21,7 @@ constexpr size_t kEndSize = 22, kLocator64Size = 20, kEnd64Size = 56, kCentralSi
                  kLocalSize = 30;
 
 template <class T>
-T load(const std::byte* p) {
+T load(const std::byte *p) {
   T v;
   std::memcpy(&v, p, sizeof(T));
   return v;
@@ -35,15 +35,12 @@ std::string at(std::string_view name, u64 offset) {
   return out + "@" + std::to_string(offset);
 }
 
-tl::unexpected<Diagnostic> bad(const char* code,
-                               const char* message,
-                               std::string_view name,
-                               u64 offset,
-                               std::string hint = {}) {
+tl::unexpected<Diagnostic> bad(const char *code, const char *message, std::string_view name,
+                               u64 offset, std::string hint = {}) {
   return fail(ErrorKind::BadInput, code, message, at(name, offset), std::move(hint));
 }
 
-constexpr const char* kTruncatedHint = "the file is cut short or not a zip archive; copy it again";
+constexpr const char *kTruncatedHint = "the file is cut short or not a zip archive; copy it again";
 
 /// Where the central directory lies.
 struct Directory {
@@ -54,10 +51,7 @@ struct Directory {
 
 Result<Directory> find_directory(std::span<const std::byte> a) {
   if (a.size() < kEndSize)
-    return bad("pt2.zip.truncated",
-               "the file is too short for a zip archive",
-               {},
-               a.size(),
+    return bad("pt2.zip.truncated", "the file is too short for a zip archive", {}, a.size(),
                kTruncatedHint);
   // The end record is last, followed by a comment of at most 65535 bytes.
   const u64 lowest = a.size() - std::min<u64>(a.size(), kEndSize + 0xFFFF);
@@ -68,7 +62,7 @@ Result<Directory> find_directory(std::span<const std::byte> a) {
     if (end == lowest)
       return bad("pt2.zip.truncated", "no end-of-archive record", {}, a.size(), kTruncatedHint);
   }
-  const std::byte* e = &a[end];
+  const std::byte *e = &a[end];
   Directory d{load<u32>(e + 16), load<u32>(e + 12), load<u16>(e + 10)};
   if (load<u16>(e + 4) != load<u16>(e + 6))
     return bad("pt2.zip.volumes", "archives in several volumes are not supported", {}, end);
@@ -76,11 +70,9 @@ Result<Directory> find_directory(std::span<const std::byte> a) {
     const u64 end64 = load<u64>(&a[end - kLocator64Size + 8]);
     if (end64 > end - kLocator64Size || end - kLocator64Size - end64 < kEnd64Size ||
         load<u32>(&a[end64]) != kEnd64Signature)
-      return bad("pt2.zip.directory",
-                 "the zip64 end record is not where its locator says",
-                 {},
+      return bad("pt2.zip.directory", "the zip64 end record is not where its locator says", {},
                  end - kLocator64Size);
-    const std::byte* e64 = &a[end64];
+    const std::byte *e64 = &a[end64];
     // Fields of the plain record that hold their maximum stand for the wide ones.
     if (d.count == 0xFFFF)
       d.count = load<u64>(e64 + 32);
@@ -96,7 +88,7 @@ Result<Directory> find_directory(std::span<const std::byte> a) {
 
 /// Replaces 32-bit fields that hold their maximum by the zip64 extra field's, which lists only
 /// those.
-bool apply_zip64(std::span<const std::byte> extra, ZipEntry& e) {
+bool apply_zip64(std::span<const std::byte> extra, ZipEntry &e) {
   const bool wide_size = e.size == 0xFFFFFFFF, wide_compressed = e.compressed == 0xFFFFFFFF,
              wide_header = e.header == 0xFFFFFFFF;
   if (!wide_size && !wide_compressed && !wide_header)
@@ -128,8 +120,8 @@ bool apply_zip64(std::span<const std::byte> extra, ZipEntry& e) {
 
 } // namespace
 
-Result<Zip>
-Zip::open(std::span<const std::byte> archive, std::shared_ptr<const void> owner, u64 max_inflated) {
+Result<Zip> Zip::open(std::span<const std::byte> archive, std::shared_ptr<const void> owner,
+                      u64 max_inflated) {
   Result<Directory> found = find_directory(archive);
   if (!found)
     return tl::unexpected(found.error());
@@ -144,13 +136,13 @@ Zip::open(std::span<const std::byte> archive, std::shared_ptr<const void> owner,
   for (u64 i = 0; i < found->count; ++i) {
     if (end - p < kCentralSize || load<u32>(&archive[p]) != kCentralSignature)
       return bad("pt2.zip.directory", "a central directory record is damaged", {}, p);
-    const std::byte* r = &archive[p];
+    const std::byte *r = &archive[p];
     const u64 name_size = load<u16>(r + 28), extra_size = load<u16>(r + 30),
               comment_size = load<u16>(r + 32);
     if (end - p - kCentralSize < name_size + extra_size + comment_size)
       return bad("pt2.zip.directory", "a central directory record is cut short", {}, p);
     ZipEntry e;
-    e.name = {reinterpret_cast<const char*>(r + kCentralSize), name_size};
+    e.name = {reinterpret_cast<const char *>(r + kCentralSize), name_size};
     e.flags = load<u16>(r + 8);
     e.method = load<u16>(r + 10);
     e.crc = load<u32>(r + 16);
@@ -178,18 +170,16 @@ Zip::open(std::span<const std::byte> archive, std::shared_ptr<const void> owner,
     return v;
   };
   zip.by_name_ = indices();
-  std::sort(zip.by_name_.begin(), zip.by_name_.end(), [&](u32 a, u32 b) {
-    return zip.entries_[a].name < zip.entries_[b].name;
-  });
+  std::sort(zip.by_name_.begin(), zip.by_name_.end(),
+            [&](u32 a, u32 b) { return zip.entries_[a].name < zip.entries_[b].name; });
   for (size_t i = 1; i < zip.by_name_.size(); ++i) {
-    const ZipEntry& e = zip.entries_[zip.by_name_[i]];
+    const ZipEntry &e = zip.entries_[zip.by_name_[i]];
     if (e.name == zip.entries_[zip.by_name_[i - 1]].name)
       return bad("pt2.zip.duplicate", "two members have the same name", e.name, e.header);
   }
   std::vector<u32> by_offset = indices();
-  std::sort(by_offset.begin(), by_offset.end(), [&](u32 a, u32 b) {
-    return zip.entries_[a].header < zip.entries_[b].header;
-  });
+  std::sort(by_offset.begin(), by_offset.end(),
+            [&](u32 a, u32 b) { return zip.entries_[a].header < zip.entries_[b].header; });
   for (size_t i = 1; i < by_offset.size(); ++i) {
     const ZipEntry &a = zip.entries_[by_offset[i - 1]], &b = zip.entries_[by_offset[i]];
     if (b.header - a.header < kLocalSize + a.name.size() + a.compressed)
@@ -198,17 +188,15 @@ Zip::open(std::span<const std::byte> archive, std::shared_ptr<const void> owner,
   return zip;
 }
 
-const ZipEntry* Zip::find(std::string_view name) const {
-  const auto it =
-      std::lower_bound(by_name_.begin(), by_name_.end(), name, [&](u32 i, std::string_view n) {
-        return entries_[i].name < n;
-      });
+const ZipEntry *Zip::find(std::string_view name) const {
+  const auto it = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                   [&](u32 i, std::string_view n) { return entries_[i].name < n; });
   return it != by_name_.end() && entries_[*it].name == name ? &entries_[*it] : nullptr;
 }
 
-Result<u64> Zip::data_offset(const ZipEntry& e) const {
+Result<u64> Zip::data_offset(const ZipEntry &e) const {
   // Zip::open checked that the header lies before the central directory.
-  const std::byte* h = &archive_[e.header];
+  const std::byte *h = &archive_[e.header];
   if (load<u32>(h) != kLocalSignature)
     return bad("pt2.zip.header", "the member's local header is damaged", e.name, e.header);
   const u64 name_size = load<u16>(h + 26), extra_size = load<u16>(h + 28);
@@ -218,15 +206,12 @@ Result<u64> Zip::data_offset(const ZipEntry& e) const {
   if (skip > directory_ - e.header || e.compressed > directory_ - e.header - skip)
     return bad("pt2.zip.range", "the member reaches behind the archive's data", e.name, e.header);
   if (e.flags & 1)
-    return bad("pt2.zip.encrypted",
-               "the member is encrypted",
-               e.name,
-               e.header,
+    return bad("pt2.zip.encrypted", "the member is encrypted", e.name, e.header,
                "save the archive without encryption");
   return e.header + skip;
 }
 
-Result<ZipData> Zip::read(const ZipEntry& e, bool check_crc) const {
+Result<ZipData> Zip::read(const ZipEntry &e, bool check_crc) const {
   const Result<u64> offset = data_offset(e);
   if (!offset)
     return tl::unexpected(offset.error());
@@ -239,10 +224,7 @@ Result<ZipData> Zip::read(const ZipEntry& e, bool check_crc) const {
     constexpr u64 kMaxRatio = 1032; // of deflate, by its longest match per shortest code
     constexpr size_t kPadding = 64;
     if (e.size > max_inflated_ || e.size / kMaxRatio > e.compressed)
-      return bad("pt2.zip.bomb",
-                 "the member claims to inflate to an absurd size",
-                 e.name,
-                 e.header,
+      return bad("pt2.zip.bomb", "the member claims to inflate to an absurd size", e.name, e.header,
                  "save the archive with stored (uncompressed) members");
     std::shared_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[e.size + kPadding]);
     if (!buffer)
@@ -252,8 +234,8 @@ Result<ZipData> Zip::read(const ZipEntry& e, bool check_crc) const {
     if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
       return bad("pt2.zip.memory", "not enough memory to inflate the member", e.name, e.header);
     u64 in_left = e.compressed, out_left = e.size;
-    z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(&archive_[*offset]));
-    z.next_out = reinterpret_cast<Bytef*>(buffer.get());
+    z.next_in = reinterpret_cast<Bytef *>(const_cast<std::byte *>(&archive_[*offset]));
+    z.next_out = reinterpret_cast<Bytef *>(buffer.get());
     int status = Z_OK;
     constexpr u64 kStep = u64{1} << 30; // zlib counts in 32 bits
     do {
@@ -274,18 +256,12 @@ Result<ZipData> Zip::read(const ZipEntry& e, bool check_crc) const {
     out.owner = std::move(buffer);
     out.padding = kPadding;
   } else {
-    return bad("pt2.zip.method",
-               "the member is packed by an unsupported method",
-               e.name,
-               e.header,
+    return bad("pt2.zip.method", "the member is packed by an unsupported method", e.name, e.header,
                "save the archive with stored or deflated members");
   }
   if (check_crc &&
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(out.bytes.data()), out.bytes.size()) != e.crc)
-    return bad("pt2.zip.crc",
-               "the member's checksum does not match its content",
-               e.name,
-               *offset,
+      ::crc32_z(0, reinterpret_cast<const Bytef *>(out.bytes.data()), out.bytes.size()) != e.crc)
+    return bad("pt2.zip.crc", "the member's checksum does not match its content", e.name, *offset,
                "the file was damaged after it was written; copy or export it again");
   return out;
 }

@@ -29,7 +29,7 @@ struct ZipData {
   /// Bytes that may be read behind the content (parsers read whole blocks).
   size_t padding = 0;
   std::string_view text() const {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
   }
 };
 
@@ -43,18 +43,17 @@ class Zip {
 public:
   /// A deflated member that inflates to more than `max_inflated` bytes is refused. So is one that
   /// claims more than deflate can produce from its compressed size.
-  static Result<Zip> open(std::span<const std::byte> archive,
-                          std::shared_ptr<const void> owner,
+  static Result<Zip> open(std::span<const std::byte> archive, std::shared_ptr<const void> owner,
                           u64 max_inflated = u64{1} << 34);
 
   /// In the order of the central directory, directories left out.
-  const std::vector<ZipEntry>& entries() const { return entries_; }
+  const std::vector<ZipEntry> &entries() const { return entries_; }
   /// O(log n); null when there is none.
-  const ZipEntry* find(std::string_view name) const;
+  const ZipEntry *find(std::string_view name) const;
   /// The content; with `check_crc` its CRC-32 is compared with the directory's.
-  Result<ZipData> read(const ZipEntry& entry, bool check_crc) const;
+  Result<ZipData> read(const ZipEntry &entry, bool check_crc) const;
   /// Offset of a member's (packed) content in the archive.
-  Result<u64> data_offset(const ZipEntry& entry) const;
+  Result<u64> data_offset(const ZipEntry &entry) const;
 
 private:
   Zip() = default;

@@ -7,7 +7,7 @@
 namespace chute::pt2 {
 namespace {
 
-void put(std::string& out, u64 value, int bytes) {
+void put(std::string &out, u64 value, int bytes) {
   for (; bytes > 0; --bytes, value >>= 8)
     out += static_cast<char>(value);
 }
@@ -26,13 +26,13 @@ struct Made {
   std::string local_extra = {};
 };
 
-std::string deflated(const std::string& text) {
+std::string deflated(const std::string &text) {
   std::string out(compressBound(text.size()) + 64, '\0');
   z_stream z{};
   deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(text.data()));
   z.avail_in = static_cast<uInt>(text.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.next_out = reinterpret_cast<Bytef *>(out.data());
   z.avail_out = static_cast<uInt>(out.size());
   deflate(&z, Z_FINISH);
   out.resize(z.total_out);
@@ -40,18 +40,18 @@ std::string deflated(const std::string& text) {
   return out;
 }
 
-std::string archive(const std::vector<Made>& members, bool zip64_end = false) {
+std::string archive(const std::vector<Made> &members, bool zip64_end = false) {
   std::string out, directory;
-  for (const Made& m : members) {
+  for (const Made &m : members) {
     const u64 at = m.offset >= 0 ? static_cast<u64>(m.offset) : out.size();
     const std::string packed = m.deflate ? deflated(m.content) : m.content;
     const u64 size = m.size >= 0 ? static_cast<u64>(m.size) : m.content.size();
     const u64 compressed = m.compressed >= 0 ? static_cast<u64>(m.compressed) : packed.size();
     const u64 crc =
-        ::crc32_z(0, reinterpret_cast<const Bytef*>(m.content.data()), m.content.size()) ^
+        ::crc32_z(0, reinterpret_cast<const Bytef *>(m.content.data()), m.content.size()) ^
         m.crc_error;
     const u64 method = m.method >= 0 ? static_cast<u64>(m.method) : m.deflate ? 8 : 0;
-    const std::string& local = m.local_name.empty() ? m.name : m.local_name;
+    const std::string &local = m.local_name.empty() ? m.name : m.local_name;
     out += "PK\3\4";
     put(out, 20, 2);
     put(out, m.flags, 2);
@@ -114,18 +114,18 @@ std::string archive(const std::vector<Made>& members, bool zip64_end = false) {
   return out;
 }
 
-Result<Zip> open(const std::string& bytes, u64 max_inflated = 1 << 20) {
+Result<Zip> open(const std::string &bytes, u64 max_inflated = 1 << 20) {
   const std::shared_ptr<std::byte[]> copy(new std::byte[bytes.size()]);
   std::memcpy(copy.get(), bytes.data(), bytes.size());
   return Zip::open({copy.get(), bytes.size()}, copy, max_inflated);
 }
 
 /// The member's content, or the code of what went wrong.
-std::string content(const std::string& bytes, const std::string& name, bool crc = true) {
+std::string content(const std::string &bytes, const std::string &name, bool crc = true) {
   const auto zip = open(bytes);
   if (!zip)
     return zip.error().code;
-  const ZipEntry* e = zip->find(name);
+  const ZipEntry *e = zip->find(name);
   if (!e)
     return "(none)";
   const auto data = zip->read(*e, crc);
@@ -187,26 +187,26 @@ TEST(Zip, RefusesWhatIsDamaged) {
   for (size_t n = 0; n < good.size(); ++n)
     EXPECT_TRUE(content(good.substr(0, n), "a").starts_with("pt2.zip.")) << n;
   EXPECT_EQ(content(archive({a, a}), "a"), "pt2.zip.duplicate");
-  EXPECT_EQ(content(archive({a, with(b, [](Made& m) { m.offset = 1; })}), "a"), "pt2.zip.overlap");
-  EXPECT_EQ(content(archive({a, with(b, [](Made& m) { m.offset = 0; })}), "a"), "pt2.zip.overlap");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.offset = 1 << 30; })}), "a"), "pt2.zip.range");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.size = m.compressed = 1000; })}), "a"),
+  EXPECT_EQ(content(archive({a, with(b, [](Made &m) { m.offset = 1; })}), "a"), "pt2.zip.overlap");
+  EXPECT_EQ(content(archive({a, with(b, [](Made &m) { m.offset = 0; })}), "a"), "pt2.zip.overlap");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.offset = 1 << 30; })}), "a"), "pt2.zip.range");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.size = m.compressed = 1000; })}), "a"),
             "pt2.zip.range");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.size = 3; })}), "a"), "pt2.zip.size");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.crc_error = 1; })}), "a"), "pt2.zip.crc");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.crc_error = 1; })}), "a", false), "aaaa");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.method = 12; })}), "a"), "pt2.zip.method");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.flags = 1; })}), "a"), "pt2.zip.encrypted");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.local_name = "z"; })}), "a"),
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.size = 3; })}), "a"), "pt2.zip.size");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.crc_error = 1; })}), "a"), "pt2.zip.crc");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.crc_error = 1; })}), "a", false), "aaaa");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.method = 12; })}), "a"), "pt2.zip.method");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.flags = 1; })}), "a"), "pt2.zip.encrypted");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.local_name = "z"; })}), "a"),
             "pt2.zip.header");
-  EXPECT_EQ(content(archive({with(a, [](Made& m) { m.method = 8; })}), "a"), "pt2.zip.deflate");
+  EXPECT_EQ(content(archive({with(a, [](Made &m) { m.method = 8; })}), "a"), "pt2.zip.deflate");
   // Claims of a size: too large for deflate, too large for the caller, larger or smaller than the
   // truth.
   const Made d{.name = "d", .content = std::string(1000, 'd'), .deflate = true};
-  EXPECT_EQ(content(archive({with(d, [](Made& m) { m.size = 1 << 19; })}), "d"), "pt2.zip.bomb");
-  EXPECT_EQ(content(archive({with(d, [](Made& m) { m.size = 1 << 21; })}), "d"), "pt2.zip.bomb");
-  EXPECT_EQ(content(archive({with(d, [](Made& m) { m.size = 1001; })}), "d"), "pt2.zip.deflate");
-  EXPECT_EQ(content(archive({with(d, [](Made& m) { m.size = 999; })}), "d"), "pt2.zip.deflate");
+  EXPECT_EQ(content(archive({with(d, [](Made &m) { m.size = 1 << 19; })}), "d"), "pt2.zip.bomb");
+  EXPECT_EQ(content(archive({with(d, [](Made &m) { m.size = 1 << 21; })}), "d"), "pt2.zip.bomb");
+  EXPECT_EQ(content(archive({with(d, [](Made &m) { m.size = 1001; })}), "d"), "pt2.zip.deflate");
+  EXPECT_EQ(content(archive({with(d, [](Made &m) { m.size = 999; })}), "d"), "pt2.zip.deflate");
 }
 
 TEST(Zip, ErrorsNameTheMemberAndItsPlace) {

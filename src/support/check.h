@@ -1,7 +1,7 @@
 #pragma once
 
-/// An internal invariant. On in every build: a violated one means a fault in chute, never bad input.
-/// Prints the condition, the reason and the place, then aborts.
+/// An internal invariant. On in every build: a violated one means a fault in chute, never bad
+/// input. Prints the condition, the reason and the place, then aborts.
 #define CHUTE_CHECK(cond, why)                                                                     \
   (__builtin_expect(static_cast<bool>(cond), 1)                                                    \
        ? static_cast<void>(0)                                                                      \

@@ -4,9 +4,9 @@
 
 namespace chute {
 
-/// Work counters: what a pass or phase did, countable without a clock. The scaling test asserts that
-/// each grows at most linearly with the graph (DESIGN rule 1). Plain integers: one instance belongs
-/// to one thread; parallel phases sum their own into it.
+/// Work counters: what a pass or phase did, countable without a clock. The scaling test asserts
+/// that each grows at most linearly with the graph (DESIGN rule 1). Plain integers: one instance
+/// belongs to one thread; parallel phases sum their own into it.
 struct WorkCounters {
   u64 ops_visited = 0;
   u64 patterns_tried = 0;

@@ -37,8 +37,8 @@ struct Diagnostic {
   std::string hint;        ///< the nearest way out; empty when there is none
 };
 
-/// The text form that a terminal shows: `error[code] file: object (module, source): message` and a hint
-/// line.
+/// The text form that a terminal shows: `error[code] file: object (module, source): message` and a
+/// hint line.
 std::string to_text(const Diagnostic &d);
 /// One JSON object on one line.
 std::string to_json(const Diagnostic &d);

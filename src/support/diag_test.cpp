@@ -24,8 +24,9 @@ TEST(Diag, JsonIsOneLineAndValidUtf8) {
   d.message = "a\n\"b\"\\\x01\xff\xed\xa0\x80\xc3\xa9";
   const std::string json = to_json(d);
   EXPECT_EQ(json.find('\n'), std::string::npos);
-  EXPECT_NE(json.find("\"message\":\"a\\n\\\"b\\\"\\\\\\u0001\\ufffd\\ufffd\\ufffd\\ufffd\xc3\xa9\""),
-            std::string::npos)
+  EXPECT_NE(
+      json.find("\"message\":\"a\\n\\\"b\\\"\\\\\\u0001\\ufffd\\ufffd\\ufffd\\ufffd\xc3\xa9\""),
+      std::string::npos)
       << json;
 }
 

@@ -44,21 +44,21 @@ inline float f8_to_f32(u8 code, const Float8Format &f) {
   if (!f.fnuz) {
     const bool top = exponent == (1 << f.exponent_bits) - 1;
     if (f.has_infinity && top)
-      return mantissa ? std::numeric_limits<float>::quiet_NaN()
-                      : std::copysign(std::numeric_limits<float>::infinity(), negative ? -1.f : 1.f);
+      return mantissa
+                 ? std::numeric_limits<float>::quiet_NaN()
+                 : std::copysign(std::numeric_limits<float>::infinity(), negative ? -1.f : 1.f);
     if (!f.has_infinity && top && mantissa == (1 << f.mantissa_bits) - 1)
       return std::numeric_limits<float>::quiet_NaN();
   }
   const float magnitude =
-      exponent == 0
-          ? std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissa_bits)
-          : std::ldexp(static_cast<float>(mantissa + (1 << f.mantissa_bits)),
-                       exponent - f.bias - f.mantissa_bits);
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissa_bits)
+                    : std::ldexp(static_cast<float>(mantissa + (1 << f.mantissa_bits)),
+                                 exponent - f.bias - f.mantissa_bits);
   return negative ? -magnitude : magnitude;
 }
 
-/// Values beyond the largest finite one, as PyTorch 2.13 converts them: infinity in e5m2, the largest
-/// finite value in e4m3fn (earlier releases gave NaN), NaN in the fnuz formats.
+/// Values beyond the largest finite one, as PyTorch 2.13 converts them: infinity in e5m2, the
+/// largest finite value in e4m3fn (earlier releases gave NaN), NaN in the fnuz formats.
 inline u8 f32_to_f8(float v, const Float8Format &f) {
   const u8 sign = std::signbit(v) ? 0x80 : 0;
   const auto nan = static_cast<u8>(f.fnuz ? 0x80 : sign | 0x7F);
@@ -100,9 +100,9 @@ inline u8 f32_to_f8(float v, const Float8Format &f) {
 inline float f8e8m0_to_f32(u8 code) {
   return code == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, code - 127);
 }
-/// The sign is dropped. Rounding works on the bits, as in PyTorch: the kept significand is the leading
-/// 1 alone, which is odd, so a tie goes up; below the normal range of f32 it goes to zero (code 0,
-/// which means 2^-127). What rounds beyond 2^127 is NaN.
+/// The sign is dropped. Rounding works on the bits, as in PyTorch: the kept significand is the
+/// leading 1 alone, which is odd, so a tie goes up; below the normal range of f32 it goes to zero
+/// (code 0, which means 2^-127). What rounds beyond 2^127 is NaN.
 inline u8 f32_to_f8e8m0(float v) {
   const u32 bits = std::bit_cast<u32>(v);
   const u32 exponent = bits >> 23 & 0xFF;

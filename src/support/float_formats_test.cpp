@@ -14,8 +14,8 @@ namespace {
 double textbook(u32 code, int exponent_bits, int mantissa_bits, int bias) {
   const u32 sign = code >> (exponent_bits + mantissa_bits) & 1;
   const u32 exponent = code >> mantissa_bits & ((1u << exponent_bits) - 1);
-  const double fraction =
-      static_cast<double>(code & ((1u << mantissa_bits) - 1)) / static_cast<double>(1u << mantissa_bits);
+  const double fraction = static_cast<double>(code & ((1u << mantissa_bits) - 1)) /
+                          static_cast<double>(1u << mantissa_bits);
   const double magnitude = exponent == 0
                                ? fraction * std::pow(2.0, 1 - bias)
                                : (1 + fraction) * std::pow(2.0, static_cast<int>(exponent) - bias);
@@ -26,12 +26,13 @@ bool same(double a, double b) {
   return std::bit_cast<u64>(a) == std::bit_cast<u64>(b); // tells -0 from 0
 }
 
-/// Every float between, at and beside the neighbours of a format must go to the nearer one, to the even
-/// code of two. `values` are the non-negative finite values in order of code.
+/// Every float between, at and beside the neighbours of a format must go to the nearer one, to the
+/// even code of two. `values` are the non-negative finite values in order of code.
 void check_rounding(const std::vector<float> &values, const std::function<u32(float)> &encode) {
   for (u32 code = 0; code + 1 < values.size(); ++code) {
     const float low = values[code], high = values[code + 1];
-    const auto middle = static_cast<float>((static_cast<double>(low) + static_cast<double>(high)) / 2);
+    const auto middle =
+        static_cast<float>((static_cast<double>(low) + static_cast<double>(high)) / 2);
     EXPECT_EQ(encode(low), code);
     EXPECT_EQ(encode(high), code + 1);
     EXPECT_EQ(encode(middle), code % 2 ? code + 1 : code) << low << " " << high;

@@ -12,13 +12,13 @@ namespace chute {
 
 namespace {
 
-tl::unexpected<Diagnostic> open_error(const std::string& path, const std::string& reason) {
+tl::unexpected<Diagnostic> open_error(const std::string &path, const std::string &reason) {
   return fail(ErrorKind::BadInput, "file.open", "the file can not be read: " + reason, path);
 }
 
 } // namespace
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return open_error(path, std::strerror(errno));
@@ -37,14 +37,14 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   file->path_ = path;
   file->size_ = static_cast<size_t>(info.st_size);
   if (file->size_ > 0) { // an empty mapping is an error to the operating system
-    void* data = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *data = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
     const int code = errno;
     if (data == MAP_FAILED) {
       ::close(fd);
       file->size_ = 0;
       return open_error(path, std::strerror(code));
     }
-    file->data_ = static_cast<const std::byte*>(data);
+    file->data_ = static_cast<const std::byte *>(data);
   }
   ::close(fd);
   return file;
@@ -52,7 +52,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
 
 MappedFile::~MappedFile() {
   if (data_)
-    ::munmap(const_cast<std::byte*>(data_), size_);
+    ::munmap(const_cast<std::byte *>(data_), size_);
 }
 
 void MappedFile::advise(size_t offset, size_t length, Access access) const {
@@ -68,7 +68,7 @@ void MappedFile::advise(size_t offset, size_t length, Access access) const {
   case Access::WillNeed: advice = MADV_WILLNEED; break;
   case Access::DontNeed: advice = MADV_DONTNEED; break;
   }
-  static_cast<void>(::madvise(const_cast<std::byte*>(data_) + begin, end - begin, advice));
+  static_cast<void>(::madvise(const_cast<std::byte *>(data_) + begin, end - begin, advice));
 }
 
 } // namespace chute

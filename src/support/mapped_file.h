@@ -20,16 +20,16 @@ class MappedFile {
 public:
   /// Errors: kind BadInput, code `file.open` (missing, no permission, not a regular file, mapping
   /// refused), with the path as object.
-  static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
+  static Result<std::shared_ptr<const MappedFile>> open(const std::string &path);
   ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
 
-  const std::string& path() const { return path_; }
-  const std::byte* data() const { return data_; }
+  const std::string &path() const { return path_; }
+  const std::byte *data() const { return data_; }
   size_t size() const { return size_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char *>(data_), size_}; }
 
   enum class Access : u8 {
     Sequential, ///< read ahead
@@ -43,7 +43,7 @@ public:
 private:
   MappedFile() = default;
   std::string path_;
-  const std::byte* data_ = nullptr;
+  const std::byte *data_ = nullptr;
   size_t size_ = 0;
 };
 

@@ -32,7 +32,7 @@ struct OutputFile::Impl {
       ::unlink(temporary.c_str());
   }
 
-  Status failed(const char* code, const std::string& what, int reason) {
+  Status failed(const char *code, const std::string &what, int reason) {
     Diagnostic d;
     d.kind = ErrorKind::Output;
     d.code = code;
@@ -44,7 +44,7 @@ struct OutputFile::Impl {
     return tl::unexpected(std::move(d));
   }
 
-  Status put(const std::byte* data, size_t size) {
+  Status put(const std::byte *data, size_t size) {
     while (size > 0) {
       const ssize_t n = ::write(fd, data, std::min(size, size_t{1} << 30));
       if (n < 0 && errno == EINTR)
@@ -65,11 +65,11 @@ struct OutputFile::Impl {
 };
 
 OutputFile::OutputFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-OutputFile::OutputFile(OutputFile&&) noexcept = default;
-OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::OutputFile(OutputFile &&) noexcept = default;
+OutputFile &OutputFile::operator=(OutputFile &&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
-Result<OutputFile> OutputFile::create(const std::string& path) {
+Result<OutputFile> OutputFile::create(const std::string &path) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   struct stat info{};
@@ -98,7 +98,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
 u64 OutputFile::position() const { return impl_->position; }
 
 Status OutputFile::write(std::span<const std::byte> bytes) {
-  Impl& f = *impl_;
+  Impl &f = *impl_;
   if (f.error)
     return tl::unexpected(*f.error);
   f.position += bytes.size();
@@ -126,12 +126,12 @@ Status OutputFile::write_zeros(u64 count) {
 }
 
 Status OutputFile::write_at(u64 offset, std::span<const std::byte> bytes) {
-  Impl& f = *impl_;
+  Impl &f = *impl_;
   if (f.error)
     return tl::unexpected(*f.error);
   if (Status s = f.flush(); !s)
     return s;
-  const std::byte* data = bytes.data();
+  const std::byte *data = bytes.data();
   size_t size = bytes.size();
   while (size > 0) {
     const ssize_t n = ::pwrite(f.fd, data, size, static_cast<off_t>(offset));
@@ -147,7 +147,7 @@ Status OutputFile::write_at(u64 offset, std::span<const std::byte> bytes) {
 }
 
 Status OutputFile::commit(bool sync) {
-  Impl& f = *impl_;
+  Impl &f = *impl_;
   if (f.error)
     return tl::unexpected(*f.error);
   if (Status s = f.flush(); !s)

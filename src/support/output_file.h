@@ -19,9 +19,9 @@ namespace chute {
 /// the end.
 class OutputFile {
 public:
-  static Result<OutputFile> create(const std::string& path);
-  OutputFile(OutputFile&&) noexcept;
-  OutputFile& operator=(OutputFile&&) noexcept;
+  static Result<OutputFile> create(const std::string &path);
+  OutputFile(OutputFile &&) noexcept;
+  OutputFile &operator=(OutputFile &&) noexcept;
   ~OutputFile();
 
   /// Appends. Small writes are collected; large ones go to the file directly.

@@ -20,11 +20,11 @@ protected:
     folder_ = name;
   }
   void TearDown() override { fs::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string &name) const { return (folder_ / name).string(); }
   size_t count() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
   }
-  std::string content(const std::string& name) const {
+  std::string content(const std::string &name) const {
     std::ifstream in(path(name), std::ios::binary);
     std::ostringstream out;
     out << in.rdbuf();
@@ -70,7 +70,7 @@ TEST_F(Files, KeepsTheMode) {
 }
 
 TEST_F(Files, Errors) {
-  for (const std::string& bad : {path("missing/out"), folder_.string()}) {
+  for (const std::string &bad : {path("missing/out"), folder_.string()}) {
     const auto file = OutputFile::create(bad);
     ASSERT_FALSE(file.has_value());
     EXPECT_EQ(file.error().kind, ErrorKind::Output);
@@ -95,7 +95,7 @@ TEST_F(Files, MapsEmptyAndRefusesOthers) {
   const auto empty = MappedFile::open(path("empty"));
   ASSERT_TRUE(empty.has_value());
   EXPECT_EQ((*empty)->size(), 0u);
-  for (const std::string& bad :
+  for (const std::string &bad :
        {path("missing"), folder_.string(), std::string("/dev/null"), std::string("-")}) {
     const auto file = MappedFile::open(bad);
     ASSERT_FALSE(file.has_value()) << bad;

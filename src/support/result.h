@@ -8,7 +8,8 @@ namespace chute {
 
 /// A value or the one Diagnostic that explains why there is none. Code that can report several
 /// problems takes a Diagnostics& instead.
-template <class T> using Result = tl::expected<T, Diagnostic>;
+template <class T>
+using Result = tl::expected<T, Diagnostic>;
 using Status = Result<void>;
 
 /// Shorthand for `return fail(ErrorKind::BadInput, "pt2.zip.truncated", "…", "where", "hint");`

@@ -10,8 +10,8 @@
 
 namespace chute {
 
-/// Phases with their times, written as a Chrome/Perfetto trace (`--trace FILE`). Off unless enabled:
-/// a scope then costs one branch. Scopes may be opened on any thread.
+/// Phases with their times, written as a Chrome/Perfetto trace (`--trace FILE`). Off unless
+/// enabled: a scope then costs one branch. Scopes may be opened on any thread.
 class Trace {
 public:
   static Trace &global();

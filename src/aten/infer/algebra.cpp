@@ -12,7 +12,7 @@ using ir::Type;
 
 namespace {
 
-ElementType promote_two(InferArgs& a) {
+ElementType promote_two(InferArgs &a) {
   const std::array<Type, 2> types{a.tensor(0), a.tensor(1)};
   const auto e = result_type(types);
   a.check(e.has_value(), kDtypeError, "PyTorch does not promote these element types");
@@ -29,22 +29,21 @@ ElementType complex_element(ElementType e) {
 
 } // namespace
 
-Status determinant(InferArgs& a) {
+Status determinant(InferArgs &a) {
   const Type x = a.tensor(0);
   if (!a.check(x.rank() >= 2, kShapeError, "takes matrices"))
     return a.failed();
   return a.done(x.element(), x.shape().first(x.shape().size() - 2));
 }
 
-Status square_matrix(InferArgs& a) {
+Status square_matrix(InferArgs &a) {
   const Type x = a.tensor(0);
-  a.check(x.rank() >= 2 && x.dim(x.rank() - 1) == x.dim(x.rank() - 2),
-          kShapeError,
+  a.check(x.rank() >= 2 && x.dim(x.rank() - 1) == x.dim(x.rank() - 2), kShapeError,
           "takes square matrices");
   return a.done(x.element(), x.shape());
 }
 
-Status solve(InferArgs& a) {
+Status solve(InferArgs &a) {
   const Type m = a.tensor(0), b = a.tensor(1);
   if (!a.check(m.rank() >= 2 && b.rank() >= 1, kShapeError, "takes matrices"))
     return a.failed();
@@ -59,12 +58,12 @@ Status solve(InferArgs& a) {
   return a.done(b.element(), shape);
 }
 
-Status cross(InferArgs& a) {
+Status cross(InferArgs &a) {
   const std::array<Type, 2> types{a.tensor(0), a.tensor(1)};
   return a.done(promote_two(a), a.broadcast_all(types));
 }
 
-Status cdist(InferArgs& a) {
+Status cdist(InferArgs &a) {
   const Type x = a.tensor(0), y = a.tensor(1);
   if (!a.check(x.rank() >= 2 && y.rank() >= 2, kShapeError, "takes batches of vectors"))
     return a.failed();
@@ -75,16 +74,16 @@ Status cdist(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status pdist(InferArgs& a) {
+Status pdist(InferArgs &a) {
   const Type x = a.tensor(0);
   if (!a.check(x.rank() == 2, kShapeError, "takes a matrix"))
     return a.failed();
-  ir::SymTable& sym = a.sym();
+  ir::SymTable &sym = a.sym();
   const SymInt pairs = sym.floordiv(sym.mul(x.dim(0), sym.sub(x.dim(0), 1)), 2);
   return a.done(x.element(), std::array{pairs});
 }
 
-Status pairwise_distance(InferArgs& a) {
+Status pairwise_distance(InferArgs &a) {
   const std::array<Type, 2> types{a.tensor(0), a.tensor(1)};
   Dims shape = a.broadcast_all(types);
   if (!a.check(!shape.empty(), kShapeError, "needs a dimension") || a.bad())
@@ -96,7 +95,7 @@ Status pairwise_distance(InferArgs& a) {
   return a.done(promote_two(a), shape);
 }
 
-Status cosine_similarity(InferArgs& a) {
+Status cosine_similarity(InferArgs &a) {
   const std::array<Type, 2> types{a.tensor(0), a.tensor(1)};
   Dims shape = a.broadcast_all(types);
   const size_t d = a.dim("dim", static_cast<int>(shape.size()), 1);
@@ -106,12 +105,12 @@ Status cosine_similarity(InferArgs& a) {
   return a.done(promote_two(a), shape);
 }
 
-Status diff(InferArgs& a) {
+Status diff(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t d = a.dim("dim", x.rank(), -1);
   if (!a.check(x.rank() > 0, kShapeError, "needs a dimension") || a.bad())
     return a.failed();
-  ir::SymTable& sym = a.sym();
+  ir::SymTable &sym = a.sym();
   Dims shape = dims_of(x);
   for (u32 i = 1; i <= 2; ++i)
     if (a.has(i) && a.check(a.tensor(i).rank() == x.rank(), kShapeError, "ranks differ"))
@@ -120,7 +119,7 @@ Status diff(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status gradient(InferArgs& a) {
+Status gradient(InferArgs &a) {
   const Type x = a.tensor(0);
   const int count = a.has_attr("dim") ? 1 : x.rank();
   for (int i = 0; i < count; ++i)
@@ -128,14 +127,14 @@ Status gradient(InferArgs& a) {
   return a.done();
 }
 
-Status vander(InferArgs& a) {
+Status vander(InferArgs &a) {
   const Type x = a.tensor(0);
   if (!a.check(x.rank() == 1, kShapeError, "takes a vector"))
     return a.failed();
   return a.done(int_to_i64(x.element()), std::array{x.dim(0), a.integer("N", x.dim(0))});
 }
 
-Status multinomial(InferArgs& a) {
+Status multinomial(InferArgs &a) {
   const Type x = a.tensor(0);
   if (!a.check(x.rank() == 1 || x.rank() == 2, kShapeError, "takes a vector or a matrix"))
     return a.failed();
@@ -148,11 +147,11 @@ Status multinomial(InferArgs& a) {
 
 namespace {
 
-SymInt half_spectrum(ir::SymTable& sym, SymInt n) { return sym.add(sym.floordiv(n, 2), 1); }
+SymInt half_spectrum(ir::SymTable &sym, SymInt n) { return sym.add(sym.floordiv(n, 2), 1); }
 
 } // namespace
 
-Status rfft(InferArgs& a) {
+Status rfft(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t d = a.dim("dim", x.rank(), -1);
   if (!a.check(x.rank() > 0, kShapeError, "needs a dimension") || a.bad())
@@ -162,7 +161,7 @@ Status rfft(InferArgs& a) {
   return a.done(complex_element(int_to_float(x.element())), shape);
 }
 
-Status rfftn(InferArgs& a) {
+Status rfftn(InferArgs &a) {
   const Type x = a.tensor(0);
   const DimSpan sizes = a.ints("s");
   Dims dims(a.ints("dim").begin(), a.ints("dim").end());
@@ -176,7 +175,7 @@ Status rfftn(InferArgs& a) {
     return a.failed();
   Dims shape = dims_of(x);
   for (size_t i = 0; i < dims.size(); ++i) {
-    SymInt& d = shape[a.wrap(dims[i], x.rank())];
+    SymInt &d = shape[a.wrap(dims[i], x.rank())];
     if (!sizes.empty() && sizes[i] != SymInt(-1))
       d = sizes[i];
     if (i + 1 == dims.size())
@@ -185,18 +184,18 @@ Status rfftn(InferArgs& a) {
   return a.done(complex_element(int_to_float(x.element())), shape);
 }
 
-Status fft_r2c(InferArgs& a) {
+Status fft_r2c(InferArgs &a) {
   const Type x = a.tensor(0);
   Dims shape = dims_of(x);
   const DimSpan dims = a.ints("dim");
   if (a.flag("onesided") && !dims.empty() && a.check(x.rank() > 0, kShapeError, "needs dims")) {
-    SymInt& last = shape[a.wrap(dims.back(), x.rank())];
+    SymInt &last = shape[a.wrap(dims.back(), x.rank())];
     last = half_spectrum(a.sym(), last);
   }
   return a.done(complex_element(x.element()), shape);
 }
 
-Status fft_c2r(InferArgs& a) {
+Status fft_c2r(InferArgs &a) {
   const Type x = a.tensor(0);
   Dims shape = dims_of(x);
   const DimSpan dims = a.ints("dim");
@@ -205,16 +204,15 @@ Status fft_c2r(InferArgs& a) {
   return a.done(real_element(x.element()), shape);
 }
 
-Status stft(InferArgs& a) {
+Status stft(InferArgs &a) {
   const Type x = a.tensor(0);
   const i64 n = a.literal("n_fft", 1);
   const i64 hop = a.literal("hop_length", n / 4);
-  if (!a.check((x.rank() == 1 || x.rank() == 2) && n > 0 && hop > 0,
-               kShapeError,
+  if (!a.check((x.rank() == 1 || x.rank() == 2) && n > 0 && hop > 0, kShapeError,
                "takes signals and a positive n_fft and hop_length") ||
       a.bad())
     return a.failed();
-  ir::SymTable& sym = a.sym();
+  ir::SymTable &sym = a.sym();
   const bool complex = ir::is_complex(x.element());
   const bool onesided = a.has_attr("onesided") ? a.flag("onesided") : !complex;
   Dims shape(x.shape().begin(), x.shape().end() - 1);

@@ -5,12 +5,11 @@ namespace chute::aten {
 using ir::AttrKind;
 using ir::SymInt;
 
-InferArgs::InferArgs(const ir::Op& op, ir::Graph& graph, std::vector<ir::Type>& out)
+InferArgs::InferArgs(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out)
     : op_(op), ctx_(graph.context()), out_(out) {
-  for (const ir::Use& use : op.operand_uses())
+  for (const ir::Use &use : op.operand_uses())
     if (use.value() && !use.value()->type().is_tensor()) {
-      check(false,
-            kOperandError,
+      check(false, kOperandError,
             "operand " + std::to_string(use.operand_index()) + " is not a tensor");
       return;
     }
@@ -20,7 +19,7 @@ InferArgs::TypeList InferArgs::list(u32 spec) const {
   TypeList types;
   const ir::Op::Segment s = op_.segment(spec);
   for (u32 i = 0; i < s.count; ++i) {
-    const ir::Value* v = op_.operand(s.first + i);
+    const ir::Value *v = op_.operand(s.first + i);
     types.push_back(v ? v->type() : ir::Type());
   }
   return types;
@@ -41,9 +40,8 @@ i64 InferArgs::literal(std::string_view name, i64 absent) {
   constexpr i64 kLimit = i64{1} << 31;
   const SymInt v = integer(name, absent);
   const bool fits = v.is_static() && v.value() > -kLimit && v.value() < kLimit;
-  if (!check(fits, kAttrError, [&] {
-        return std::string(name) + " must be a known number of reasonable size";
-      }))
+  if (!check(fits, kAttrError,
+             [&] { return std::string(name) + " must be a known number of reasonable size"; }))
     return absent;
   return v.value();
 }
@@ -125,12 +123,11 @@ Dims InferArgs::broadcast_all(std::span<const ir::Type> types) {
   return shape;
 }
 
-void InferArgs::broadcast_into(Dims& into, DimSpan shape) {
+void InferArgs::broadcast_into(Dims &into, DimSpan shape) {
   if (auto merged = broadcast(span_of(into), shape))
     into = std::move(*merged);
   else
-    check(false,
-          kShapeError,
+    check(false, kShapeError,
           "shapes " + print(span_of(into)) + " and " + print(shape) + " do not broadcast");
 }
 
@@ -164,8 +161,8 @@ void InferArgs::add(ir::ElementType e, DimSpan shape) {
   out_.push_back(ctx_.tensor_type(e, shape));
 }
 
-void InferArgs::add_moved(ir::Type from, const Dims& shape) {
-  const ir::Quantization* q = from.quant();
+void InferArgs::add_moved(ir::Type from, const Dims &shape) {
+  const ir::Quantization *q = from.quant();
   if (q && q->kind != ir::QuantKind::PerTensor)
     q = nullptr; // an axis does not survive a change of shape; the passes that move it know how
   check_sizes(span_of(shape));
@@ -185,17 +182,15 @@ Status InferArgs::done(ir::ElementType e, DimSpan shape) {
   return done();
 }
 
-Status InferArgs::done_moved(ir::Type from, const Dims& shape) {
+Status InferArgs::done_moved(ir::Type from, const Dims &shape) {
   if (!bad_)
     add_moved(from, shape);
   return done();
 }
 
 Status InferArgs::data_dependent(std::string_view what) {
-  return fail(ErrorKind::Unsupported,
-              "aten.infer.data_dependent",
-              std::string(what) + " is known only when the program runs",
-              std::string(op_.name()),
+  return fail(ErrorKind::Unsupported, "aten.infer.data_dependent",
+              std::string(what) + " is known only when the program runs", std::string(op_.name()),
               "rewrite the model so that the shape does not depend on the values");
 }
 

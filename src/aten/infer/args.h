@@ -18,11 +18,11 @@ namespace chute::aten {
 /// `bad()` once before it indexes with what they gave.
 class InferArgs {
 public:
-  InferArgs(const ir::Op& op, ir::Graph& graph, std::vector<ir::Type>& out);
+  InferArgs(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out);
 
-  const ir::Op& op() const { return op_; }
-  ir::Context& ctx() { return ctx_; }
-  ir::SymTable& sym() { return ctx_.sym(); }
+  const ir::Op &op() const { return op_; }
+  ir::Context &ctx() { return ctx_; }
+  ir::SymTable &sym() { return ctx_.sym(); }
 
   // --- operands: `spec` is a position in the table's operand list ------------------------------
   /// Type of a present single operand.
@@ -58,13 +58,13 @@ public:
   /// Broadcast of all; an error names the shapes.
   Dims broadcast_all(std::span<const ir::Type> types);
   /// Replaces `into` by its broadcast with `shape`.
-  void broadcast_into(Dims& into, DimSpan shape);
+  void broadcast_into(Dims &into, DimSpan shape);
   std::string print(DimSpan shape) const;
 
   // --- outcome ---------------------------------------------------------------------------------
   /// `ok`; when false, the error. `message` is text, or a function that makes it only when needed.
   template <class Message>
-  bool check(bool ok, std::string_view code, Message&& message) {
+  bool check(bool ok, std::string_view code, Message &&message) {
     if (!ok) {
       if constexpr (std::is_invocable_v<Message>)
         report(code, message());
@@ -78,24 +78,24 @@ public:
   /// Appends a result.
   void add(ir::Type t) { out_.push_back(t); }
   void add(ir::ElementType e, DimSpan shape);
-  void add(ir::ElementType e, const Dims& shape) { add(e, span_of(shape)); }
+  void add(ir::ElementType e, const Dims &shape) { add(e, span_of(shape)); }
   /// A tensor of the same elements in another shape; quantization stays when it is per tensor.
-  void add_moved(ir::Type from, const Dims& shape);
+  void add_moved(ir::Type from, const Dims &shape);
   /// Ends a rule: one more result, or the error.
   Status done() { return bad_ ? failed() : Status{}; }
   Status done(ir::Type t);
   Status done(ir::ElementType e, DimSpan shape);
-  Status done(ir::ElementType e, const Dims& shape) { return done(e, span_of(shape)); }
-  Status done_moved(ir::Type from, const Dims& shape);
+  Status done(ir::ElementType e, const Dims &shape) { return done(e, span_of(shape)); }
+  Status done_moved(ir::Type from, const Dims &shape);
   Status data_dependent(std::string_view what);
 
 private:
   void report(std::string_view code, std::string_view message);
   void check_sizes(DimSpan shape);
 
-  const ir::Op& op_;
-  ir::Context& ctx_;
-  std::vector<ir::Type>& out_;
+  const ir::Op &op_;
+  ir::Context &ctx_;
+  std::vector<ir::Type> &out_;
   bool bad_ = false;
   std::string code_;
   std::string message_;

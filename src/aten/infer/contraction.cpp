@@ -12,27 +12,26 @@ using ir::Type;
 
 namespace {
 
-bool need_rank(InferArgs& a, u32 spec, int rank) {
+bool need_rank(InferArgs &a, u32 spec, int rank) {
   return a.check(a.tensor(spec).rank() == rank, kShapeError, [&] {
     return "operand '" + std::string(a.op().def().operands[spec].name) + "' must have " +
            std::to_string(rank) + " dimensions";
   });
 }
 
-void same_size(InferArgs& a, SymInt x, SymInt y) {
+void same_size(InferArgs &a, SymInt x, SymInt y) {
   a.check(x == y, kShapeError, [&] {
     return "sizes " + a.sym().print(x) + " and " + a.sym().print(y) + " must be equal";
   });
 }
 
-void same_element(InferArgs& a, u32 x, u32 y) {
-  a.check(a.tensor(x).element() == a.tensor(y).element(),
-          kDtypeError,
+void same_element(InferArgs &a, u32 x, u32 y) {
+  a.check(a.tensor(x).element() == a.tensor(y).element(), kDtypeError,
           "operands must have the same element type");
 }
 
 /// [..., n, k] x [..., k, m] with PyTorch's treatment of vectors.
-Dims product_shape(InferArgs& a, DimSpan x, DimSpan y) {
+Dims product_shape(InferArgs &a, DimSpan x, DimSpan y) {
   Dims out;
   if (!a.check(!x.empty() && !y.empty(), kShapeError, "operands must have dimensions"))
     return out;
@@ -50,20 +49,20 @@ Dims product_shape(InferArgs& a, DimSpan x, DimSpan y) {
 
 } // namespace
 
-Status mm(InferArgs& a) {
+Status mm(InferArgs &a) {
   if (!need_rank(a, 0, 2) || !need_rank(a, 1, 2))
     return a.failed();
   same_element(a, 0, 1);
   return a.done(a.tensor(0).element(), product_shape(a, a.tensor(0).shape(), a.tensor(1).shape()));
 }
 
-Status int_mm(InferArgs& a) {
+Status int_mm(InferArgs &a) {
   if (!need_rank(a, 0, 2) || !need_rank(a, 1, 2))
     return a.failed();
   return a.done(ElementType::I32, product_shape(a, a.tensor(0).shape(), a.tensor(1).shape()));
 }
 
-Status bmm(InferArgs& a) {
+Status bmm(InferArgs &a) {
   if (!need_rank(a, 0, 3) || !need_rank(a, 1, 3))
     return a.failed();
   same_element(a, 0, 1);
@@ -71,15 +70,14 @@ Status bmm(InferArgs& a) {
   return a.done(a.tensor(0).element(), product_shape(a, a.tensor(0).shape(), a.tensor(1).shape()));
 }
 
-Status matmul(InferArgs& a) {
+Status matmul(InferArgs &a) {
   same_element(a, 0, 1);
   return a.done(a.tensor(0).element(), product_shape(a, a.tensor(0).shape(), a.tensor(1).shape()));
 }
 
-Status linear(InferArgs& a) {
+Status linear(InferArgs &a) {
   const Type x = a.tensor(0), w = a.tensor(1);
-  if (!a.check(x.rank() >= 1 && (w.rank() == 1 || w.rank() == 2),
-               kShapeError,
+  if (!a.check(x.rank() >= 1 && (w.rank() == 1 || w.rank() == 2), kShapeError,
                "weight must be [out, in] and input [..., in]"))
     return a.failed();
   same_element(a, 0, 1);
@@ -93,7 +91,7 @@ Status linear(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status addmm(InferArgs& a) {
+Status addmm(InferArgs &a) {
   if (!need_rank(a, 1, 2) || !need_rank(a, 2, 2))
     return a.failed();
   same_element(a, 1, 2);
@@ -102,7 +100,7 @@ Status addmm(InferArgs& a) {
   return a.done(a.tensor(1).element(), shape);
 }
 
-Status baddbmm(InferArgs& a) {
+Status baddbmm(InferArgs &a) {
   if (!need_rank(a, 1, 3) || !need_rank(a, 2, 3))
     return a.failed();
   same_element(a, 1, 2);
@@ -112,7 +110,7 @@ Status baddbmm(InferArgs& a) {
   return a.done(a.tensor(1).element(), shape);
 }
 
-Status addbmm(InferArgs& a) {
+Status addbmm(InferArgs &a) {
   if (!need_rank(a, 1, 3) || !need_rank(a, 2, 3))
     return a.failed();
   same_size(a, a.tensor(1).dim(0), a.tensor(2).dim(0));
@@ -120,20 +118,20 @@ Status addbmm(InferArgs& a) {
   return a.bad() ? a.failed() : a.done(a.tensor(1).element(), span_of(product).subspan(1));
 }
 
-Status addmv(InferArgs& a) {
+Status addmv(InferArgs &a) {
   if (!need_rank(a, 1, 2) || !need_rank(a, 2, 1))
     return a.failed();
   return a.done(a.tensor(1).element(), product_shape(a, a.tensor(1).shape(), a.tensor(2).shape()));
 }
 
-Status mv(InferArgs& a) {
+Status mv(InferArgs &a) {
   if (!need_rank(a, 0, 2) || !need_rank(a, 1, 1))
     return a.failed();
   same_element(a, 0, 1);
   return a.done(a.tensor(0).element(), product_shape(a, a.tensor(0).shape(), a.tensor(1).shape()));
 }
 
-Status dot(InferArgs& a) {
+Status dot(InferArgs &a) {
   if (!need_rank(a, 0, 1) || !need_rank(a, 1, 1))
     return a.failed();
   same_element(a, 0, 1);
@@ -141,7 +139,7 @@ Status dot(InferArgs& a) {
   return a.done(a.tensor(0).element(), DimSpan());
 }
 
-Status outer(InferArgs& a) {
+Status outer(InferArgs &a) {
   if (!need_rank(a, 0, 1) || !need_rank(a, 1, 1))
     return a.failed();
   const std::array<Type, 2> types{a.tensor(0), a.tensor(1)};
@@ -150,7 +148,7 @@ Status outer(InferArgs& a) {
   return a.done(e.value_or(types[0].element()), std::array{types[0].dim(0), types[1].dim(0)});
 }
 
-Status addr(InferArgs& a) {
+Status addr(InferArgs &a) {
   if (!need_rank(a, 1, 1) || !need_rank(a, 2, 1))
     return a.failed();
   const std::array<Type, 3> types{a.tensor(0), a.tensor(1), a.tensor(2)};
@@ -159,7 +157,7 @@ Status addr(InferArgs& a) {
   return a.done(e.value_or(types[0].element()), std::array{types[1].dim(0), types[2].dim(0)});
 }
 
-Status inner(InferArgs& a) {
+Status inner(InferArgs &a) {
   const Type x = a.tensor(0), y = a.tensor(1);
   if (x.rank() == 0 || y.rank() == 0)
     return a.done(x.element(), x.rank() ? x.shape() : y.shape());
@@ -169,7 +167,7 @@ Status inner(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status kron(InferArgs& a) {
+Status kron(InferArgs &a) {
   const std::array<Type, 2> types{a.tensor(0), a.tensor(1)};
   Dims x = dims_of(types[0]), y = dims_of(types[1]);
   while (x.size() < y.size())
@@ -183,7 +181,7 @@ Status kron(InferArgs& a) {
   return a.done(e.value_or(types[0].element()), x);
 }
 
-Status chain_matmul(InferArgs& a) {
+Status chain_matmul(InferArgs &a) {
   const auto types = a.list(0);
   if (!a.check(!types.empty(), kOperandError, "needs a matrix"))
     return a.failed();
@@ -195,7 +193,7 @@ Status chain_matmul(InferArgs& a) {
   return a.done(types[0].element(), std::array{types[0].dim(0), types.back().dim(1)});
 }
 
-Status tensordot(InferArgs& a) {
+Status tensordot(InferArgs &a) {
   const Type x = a.tensor(0), y = a.tensor(1);
   const DimSpan dx = a.ints("dims_self"), dy = a.ints("dims_other");
   if (!a.check(dx.size() == dy.size(), kAttrError, "the dims lists differ in length"))
@@ -219,7 +217,7 @@ Status tensordot(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status bilinear(InferArgs& a) {
+Status bilinear(InferArgs &a) {
   const Type x = a.tensor(0), w = a.tensor(2);
   if (!a.check(x.rank() >= 1 && w.rank() == 3, kShapeError, "weight must be [out, in1, in2]"))
     return a.failed();
@@ -230,7 +228,7 @@ Status bilinear(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status trilinear(InferArgs& a) {
+Status trilinear(InferArgs &a) {
   constexpr std::array<std::string_view, 3> kExpand{"expand1", "expand2", "expand3"};
   const int rank = a.tensor(0).rank() + static_cast<int>(a.ints("expand1").size());
   Dims shape;
@@ -276,7 +274,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 } // namespace
 
-Status einsum(InferArgs& a) {
+Status einsum(InferArgs &a) {
   const auto types = a.list(0);
   const std::string_view equation = a.text("equation");
   const size_t arrow = equation.find("->");
@@ -286,8 +284,7 @@ Status einsum(InferArgs& a) {
   std::string_view inputs = equation.substr(0, arrow);
   for (size_t n = 0; n < types.size(); ++n) {
     const size_t comma = inputs.find(',');
-    if (!a.check((comma == std::string_view::npos) == (n + 1 == types.size()),
-                 kAttrError,
+    if (!a.check((comma == std::string_view::npos) == (n + 1 == types.size()), kAttrError,
                  "the equation has another number of operands"))
       return a.failed();
     const std::string term = subscripts(inputs.substr(0, comma));
@@ -296,8 +293,7 @@ Status einsum(InferArgs& a) {
     const auto dots = static_cast<size_t>(std::count(term.begin(), term.end(), '.'));
     const size_t letters = term.size() - dots;
     if (!a.check(dots <= 1 && letters <= shape.size() && (dots || letters == shape.size()),
-                 kShapeError,
-                 "the equation does not fit the rank of an operand"))
+                 kShapeError, "the equation does not fit the rank of an operand"))
       return a.failed();
     size_t at = 0;
     for (char c : term) {
@@ -329,8 +325,7 @@ Status einsum(InferArgs& a) {
   for (char c : output) {
     if (c == '.')
       shape.insert(shape.end(), ellipsis.begin(), ellipsis.end());
-    else if (a.check(is_letter(c) && count[static_cast<size_t>(c)],
-                     kAttrError,
+    else if (a.check(is_letter(c) && count[static_cast<size_t>(c)], kAttrError,
                      "the output names a subscript that no operand has"))
       shape.push_back(size[static_cast<size_t>(c)]);
   }
@@ -344,10 +339,9 @@ Status einsum(InferArgs& a) {
 namespace {
 
 /// [..., queries, value width]; batch dimensions broadcast, heads come from the query.
-bool attention_shape(InferArgs& a, Dims& out) {
+bool attention_shape(InferArgs &a, Dims &out) {
   const Type q = a.tensor(0), k = a.tensor(1), v = a.tensor(2);
-  if (!a.check(q.rank() >= 2 && k.rank() >= 2 && v.rank() >= 2,
-               kShapeError,
+  if (!a.check(q.rank() >= 2 && k.rank() >= 2 && v.rank() >= 2, kShapeError,
                "query, key and value need two dimensions"))
     return false;
   same_size(a, q.shape().back(), k.shape().back());
@@ -363,12 +357,12 @@ bool attention_shape(InferArgs& a, Dims& out) {
 
 } // namespace
 
-Status attention(InferArgs& a) {
+Status attention(InferArgs &a) {
   Dims shape;
   return attention_shape(a, shape) ? a.done(a.tensor(0).element(), shape) : a.failed();
 }
 
-Status attention_math(InferArgs& a) {
+Status attention_math(InferArgs &a) {
   Dims shape;
   if (!attention_shape(a, shape))
     return a.failed();
@@ -377,7 +371,7 @@ Status attention_math(InferArgs& a) {
   return a.done(a.tensor(0).element(), shape);
 }
 
-Status attention_flash(InferArgs& a) {
+Status attention_flash(InferArgs &a) {
   const Type q = a.tensor(0);
   Dims shape;
   if (!a.check(q.rank() == 4, kShapeError, "query must be [batch, heads, length, width]") ||
@@ -388,7 +382,7 @@ Status attention_flash(InferArgs& a) {
   return a.done(e, q.shape().first(3));
 }
 
-Status multi_head_attention(InferArgs& a) {
+Status multi_head_attention(InferArgs &a) {
   const Type q = a.tensor(0), k = a.tensor(1);
   if (!need_rank(a, 0, 3) || !need_rank(a, 1, 3))
     return a.failed();

@@ -14,7 +14,7 @@ using ir::Type;
 
 namespace {
 
-Status sized(InferArgs& a, ElementType absent) { return a.done(a.dtype(absent), a.ints("size")); }
+Status sized(InferArgs &a, ElementType absent) { return a.done(a.dtype(absent), a.ints("size")); }
 
 /// Length of an arange with literal bounds; nullopt when no tensor can hold it.
 std::optional<i64> arange_length(double start, double end, double step) {
@@ -26,41 +26,30 @@ std::optional<i64> arange_length(double start, double end, double step) {
 
 } // namespace
 
-Status full(InferArgs& a) { return sized(a, scalar_element(a.op().attr("fill_value"))); }
+Status full(InferArgs &a) { return sized(a, scalar_element(a.op().attr("fill_value"))); }
 
-Status zeros(InferArgs& a) { return sized(a, kDefaultFloat); }
+Status zeros(InferArgs &a) { return sized(a, kDefaultFloat); }
 
-Status new_sized(InferArgs& a) { return sized(a, a.tensor(0).element()); }
+Status new_sized(InferArgs &a) { return sized(a, a.tensor(0).element()); }
 
-Status randint(InferArgs& a) { return sized(a, ElementType::I64); }
+Status randint(InferArgs &a) { return sized(a, ElementType::I64); }
 
-Status resize(InferArgs& a) { return a.done(a.tensor(0).element(), a.ints("size")); }
+Status resize(InferArgs &a) { return a.done(a.tensor(0).element(), a.ints("size")); }
 
-Status like(InferArgs& a) {
+Status like(InferArgs &a) {
   const ElementType e = a.dtype(a.tensor(0).element());
   return e == a.tensor(0).element() ? a.done(a.tensor(0)) : a.done(e, a.tensor(0).shape());
 }
 
-Status cast_like(InferArgs& a) { return a.done(a.tensor(1).element(), a.tensor(0).shape()); }
+Status cast_like(InferArgs &a) { return a.done(a.tensor(1).element(), a.tensor(0).shape()); }
 
-Status prim_dtype(InferArgs& a) {
+Status prim_dtype(InferArgs &a) {
   // torch.ScalarType numbers, as TorchScript passes them.
-  constexpr std::array<ElementType, 16> kByNumber{ElementType::U8,
-                                                  ElementType::I8,
-                                                  ElementType::I16,
-                                                  ElementType::I32,
-                                                  ElementType::I64,
-                                                  ElementType::F16,
-                                                  ElementType::F32,
-                                                  ElementType::F64,
-                                                  ElementType::C32,
-                                                  ElementType::C64,
-                                                  ElementType::C128,
-                                                  ElementType::Bool,
-                                                  ElementType::None,
-                                                  ElementType::None,
-                                                  ElementType::None,
-                                                  ElementType::BF16};
+  constexpr std::array<ElementType, 16> kByNumber{
+      ElementType::U8,   ElementType::I8,   ElementType::I16,  ElementType::I32,
+      ElementType::I64,  ElementType::F16,  ElementType::F32,  ElementType::F64,
+      ElementType::C32,  ElementType::C64,  ElementType::C128, ElementType::Bool,
+      ElementType::None, ElementType::None, ElementType::None, ElementType::BF16};
   if (!a.has_attr("dtype"))
     return a.done(a.tensor(0));
   const i64 n = a.literal("dtype");
@@ -71,7 +60,7 @@ Status prim_dtype(InferArgs& a) {
   return a.done(kByNumber[static_cast<size_t>(n)], a.tensor(0).shape());
 }
 
-Status arange(InferArgs& a) {
+Status arange(InferArgs &a) {
   const ir::Attr end = a.op().attr("end");
   ir::Attr start = a.op().attr("start"), step = a.op().attr("step");
   if (start.is_none())
@@ -80,8 +69,7 @@ Status arange(InferArgs& a) {
     step = ir::Attr::of_int(1);
   bool integers = true, literal = true;
   for (ir::Attr x : {start, end, step}) {
-    if (!a.check(x.is_scalar() && x.kind() != ir::AttrKind::Complex,
-                 kAttrError,
+    if (!a.check(x.is_scalar() && x.kind() != ir::AttrKind::Complex, kAttrError,
                  "bounds must be real numbers"))
       return a.failed();
     integers &= x.kind() != ir::AttrKind::Float;
@@ -115,30 +103,29 @@ Status arange(InferArgs& a) {
       stride = a.sym().neg(d);
     }
     length = a.sym().ceildiv(distance, stride);
-    if (!a.check(length.is_symbolic() || length.value() >= 0,
-                 kAttrError,
+    if (!a.check(length.is_symbolic() || length.value() >= 0, kAttrError,
                  "the bounds and step give no range"))
       return a.failed();
   }
   return a.done(e, std::array{length});
 }
 
-Status eye(InferArgs& a) {
+Status eye(InferArgs &a) {
   const SymInt n = a.integer("n");
   return a.done(a.dtype(kDefaultFloat), std::array{n, a.integer("m", n)});
 }
 
-Status linspace(InferArgs& a) {
+Status linspace(InferArgs &a) {
   return a.done(a.dtype(kDefaultFloat), std::array{a.integer("steps")});
 }
 
-Status scalar_tensor(InferArgs& a) { return a.done(a.dtype(kDefaultFloat), DimSpan()); }
+Status scalar_tensor(InferArgs &a) { return a.done(a.dtype(kDefaultFloat), DimSpan()); }
 
-Status randperm(InferArgs& a) {
+Status randperm(InferArgs &a) {
   return a.done(a.dtype(ElementType::I64), std::array{a.integer("n")});
 }
 
-Status triangle_indices(InferArgs& a) {
+Status triangle_indices(InferArgs &a) {
   const i64 rows = a.literal("row"), columns = a.literal("col"), offset = a.literal("offset");
   if (!a.check(rows >= 0 && columns >= 0 && rows < 1 << 20, kAttrError, "sizes out of range"))
     return a.failed();
@@ -151,11 +138,11 @@ Status triangle_indices(InferArgs& a) {
   return a.done(a.dtype(ElementType::I64), std::array{SymInt(2), SymInt(count)});
 }
 
-Status window(InferArgs& a) {
+Status window(InferArgs &a) {
   return a.done(a.dtype(kDefaultFloat), std::array{a.integer("window_length")});
 }
 
-Status shape_as_tensor(InferArgs& a) {
+Status shape_as_tensor(InferArgs &a) {
   return a.done(ElementType::I64, std::array{SymInt(a.tensor(0).rank())});
 }
 

@@ -15,7 +15,7 @@ bool is_mask(Type t) { return t.element() == ElementType::Bool || t.element() ==
 
 } // namespace
 
-Status index(InferArgs& a) {
+Status index(InferArgs &a) {
   const Type x = a.tensor(0);
   const auto indices = a.list(1);
   if (!a.check(indices.size() <= x.shape().size(), kShapeError, "more indices than dimensions"))
@@ -50,17 +50,16 @@ Status index(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status gather(InferArgs& a) {
+Status gather(InferArgs &a) {
   const Type x = a.tensor(0), index = a.tensor(1);
   a.dim("dim", x.rank());
   a.check(x.rank() == index.rank() || x.rank() == 0 || index.rank() == 0 ||
               (index.has_static_shape() && index.num_elements() == 0),
-          kShapeError,
-          "index must have the rank of the input");
+          kShapeError, "index must have the rank of the input");
   return a.done(x.element(), index.shape());
 }
 
-Status index_select(InferArgs& a) {
+Status index_select(InferArgs &a) {
   const Type x = a.tensor(0), index = a.tensor(1);
   const size_t d = a.dim("dim", x.rank());
   if (!a.check(index.rank() <= 1, kShapeError, "index must be a vector") || a.bad())
@@ -72,20 +71,19 @@ Status index_select(InferArgs& a) {
 }
 
 /// Index updates: typed like the tensor that they change.
-Status write_dim(InferArgs& a) {
+Status write_dim(InferArgs &a) {
   a.dim("dim", a.tensor(0).rank());
   return a.done(a.tensor(0));
 }
 
-Status take(InferArgs& a) { return a.done(a.tensor(0).element(), a.tensor(1).shape()); }
+Status take(InferArgs &a) { return a.done(a.tensor(0).element(), a.tensor(1).shape()); }
 
-Status take_along(InferArgs& a) {
+Status take_along(InferArgs &a) {
   const Type x = a.tensor(0), index = a.tensor(1);
   if (!a.has_attr("dim"))
     return a.done(x.element(), std::array{numel(a.ctx(), index.shape())});
   const size_t d = a.dim("dim", x.rank());
-  if (!a.check(x.rank() == index.rank() && x.rank() > 0,
-               kShapeError,
+  if (!a.check(x.rank() == index.rank() && x.rank() > 0, kShapeError,
                "indices must have the rank of the input") ||
       a.bad())
     return a.failed();
@@ -99,7 +97,7 @@ Status take_along(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status embedding(InferArgs& a) {
+Status embedding(InferArgs &a) {
   const Type weight = a.tensor(0);
   if (!a.check(weight.rank() == 2, kShapeError, "the weight must be a matrix"))
     return a.failed();
@@ -108,10 +106,9 @@ Status embedding(InferArgs& a) {
   return a.done(weight.element(), shape);
 }
 
-Status embedding_bag(InferArgs& a) {
+Status embedding_bag(InferArgs &a) {
   const Type weight = a.tensor(0), indices = a.tensor(1), offsets = a.tensor(2);
-  if (!a.check(weight.rank() == 2 && offsets.rank() == 1 && indices.rank() == 1,
-               kShapeError,
+  if (!a.check(weight.rank() == 2 && offsets.rank() == 1 && indices.rank() == 1, kShapeError,
                "takes a weight matrix and vectors of indices and offsets"))
     return a.failed();
   SymInt bags = offsets.dim(0);
@@ -132,7 +129,7 @@ Status embedding_bag(InferArgs& a) {
   return a.done(e, std::array{bags});
 }
 
-Status one_hot(InferArgs& a) {
+Status one_hot(InferArgs &a) {
   const SymInt classes = a.integer("num_classes", -1);
   if (classes == SymInt(-1))
     return a.data_dependent("the number of classes");

@@ -12,18 +12,18 @@ using ir::Type;
 
 namespace {
 
-ElementType common_element(InferArgs& a, const InferArgs::TypeList& types) {
+ElementType common_element(InferArgs &a, const InferArgs::TypeList &types) {
   const auto e = result_type(std::span<const Type>(types.data(), types.size()));
   a.check(e.has_value(), kDtypeError, "PyTorch does not promote these element types");
   return e.value_or(ElementType::F32);
 }
 
 /// PyTorch lets a 1-D tensor without elements take part in any concatenation.
-bool is_legacy_empty(const Dims& d) { return d.size() == 1 && d[0] == SymInt(0); }
+bool is_legacy_empty(const Dims &d) { return d.size() == 1 && d[0] == SymInt(0); }
 
 using ShapeList = boost::container::small_vector<Dims, 4>;
 
-ShapeList shapes_of(const InferArgs::TypeList& types) {
+ShapeList shapes_of(const InferArgs::TypeList &types) {
   ShapeList shapes;
   for (Type t : types)
     shapes.push_back(dims_of(t));
@@ -31,11 +31,11 @@ ShapeList shapes_of(const InferArgs::TypeList& types) {
 }
 
 /// Joins shapes at `dim` (may be negative).
-Status join(InferArgs& a, ElementType e, const ShapeList& shapes, SymInt dim) {
+Status join(InferArgs &a, ElementType e, const ShapeList &shapes, SymInt dim) {
   if (!a.check(!shapes.empty(), kOperandError, "needs a tensor"))
     return a.failed();
-  const Dims* first = nullptr;
-  for (const Dims& s : shapes)
+  const Dims *first = nullptr;
+  for (const Dims &s : shapes)
     if (!first && !is_legacy_empty(s))
       first = &s;
   if (!first)
@@ -45,7 +45,7 @@ Status join(InferArgs& a, ElementType e, const ShapeList& shapes, SymInt dim) {
     return a.failed();
   Dims out = *first;
   out[d] = 0;
-  for (const Dims& s : shapes) {
+  for (const Dims &s : shapes) {
     if (is_legacy_empty(s) && first->size() != 1)
       continue;
     bool fits = s.size() == out.size();
@@ -61,7 +61,7 @@ Status join(InferArgs& a, ElementType e, const ShapeList& shapes, SymInt dim) {
   return a.done(e, out);
 }
 
-void at_least(Dims& s, size_t rank) {
+void at_least(Dims &s, size_t rank) {
   if (s.empty())
     s.push_back(1);
   if (rank >= 2 && s.size() == 1)
@@ -71,15 +71,14 @@ void at_least(Dims& s, size_t rank) {
 }
 
 /// Adds pairs (before, after) from the last dimension backwards.
-Status padded(InferArgs& a, DimSpan pad) {
+Status padded(InferArgs &a, DimSpan pad) {
   const Type x = a.tensor(0);
   Dims shape = dims_of(x);
-  if (!a.check(pad.size() % 2 == 0 && pad.size() / 2 <= shape.size(),
-               kAttrError,
+  if (!a.check(pad.size() % 2 == 0 && pad.size() / 2 <= shape.size(), kAttrError,
                "padding must be pairs, one per padded dimension"))
     return a.failed();
   for (size_t i = 0; i < pad.size() / 2; ++i) {
-    SymInt& d = shape[shape.size() - 1 - i];
+    SymInt &d = shape[shape.size() - 1 - i];
     d = a.sym().add(a.sym().add(d, pad[2 * i]), pad[2 * i + 1]);
     a.check(d.is_symbolic() || d.value() >= 0, kShapeError, "padding makes a size negative");
   }
@@ -88,19 +87,18 @@ Status padded(InferArgs& a, DimSpan pad) {
 
 } // namespace
 
-Status cat(InferArgs& a) {
+Status cat(InferArgs &a) {
   const auto types = a.list(0);
   return join(a, common_element(a, types), shapes_of(types), a.integer("dim"));
 }
 
-Status stack(InferArgs& a) {
+Status stack(InferArgs &a) {
   const auto types = a.list(0);
   if (!a.check(!types.empty(), kOperandError, "needs a tensor"))
     return a.failed();
   Dims shape = dims_of(types[0]);
   for (Type t : types)
-    a.check(std::ranges::equal(t.shape(), types[0].shape()),
-            kShapeError,
+    a.check(std::ranges::equal(t.shape(), types[0].shape()), kShapeError,
             "the tensors differ in shape");
   const size_t d = a.dim("dim", types[0].rank() + 1);
   if (a.bad())
@@ -109,41 +107,41 @@ Status stack(InferArgs& a) {
   return a.done(common_element(a, types), shape);
 }
 
-Status hstack(InferArgs& a) {
+Status hstack(InferArgs &a) {
   const auto types = a.list(0);
   ShapeList shapes = shapes_of(types);
-  for (Dims& s : shapes)
+  for (Dims &s : shapes)
     at_least(s, 1);
   const i64 dim = !shapes.empty() && shapes[0].size() > 1 ? 1 : 0;
   return join(a, common_element(a, types), shapes, dim);
 }
 
-Status vstack(InferArgs& a) {
+Status vstack(InferArgs &a) {
   const auto types = a.list(0);
   ShapeList shapes = shapes_of(types);
-  for (Dims& s : shapes)
+  for (Dims &s : shapes)
     at_least(s, 2);
   return join(a, common_element(a, types), shapes, 0);
 }
 
-Status dstack(InferArgs& a) {
+Status dstack(InferArgs &a) {
   const auto types = a.list(0);
   ShapeList shapes = shapes_of(types);
-  for (Dims& s : shapes)
+  for (Dims &s : shapes)
     at_least(s, 3);
   return join(a, common_element(a, types), shapes, 2);
 }
 
-Status column_stack(InferArgs& a) {
+Status column_stack(InferArgs &a) {
   const auto types = a.list(0);
   ShapeList shapes = shapes_of(types);
-  for (Dims& s : shapes)
+  for (Dims &s : shapes)
     while (s.size() < 2)
       s.push_back(1);
   return join(a, common_element(a, types), shapes, 1);
 }
 
-Status block_diag(InferArgs& a) {
+Status block_diag(InferArgs &a) {
   const auto types = a.list(0);
   SymInt rows = 0, columns = 0;
   for (Type t : types) {
@@ -155,7 +153,7 @@ Status block_diag(InferArgs& a) {
   return a.done(common_element(a, types), std::array{rows, columns});
 }
 
-Status cartesian_prod(InferArgs& a) {
+Status cartesian_prod(InferArgs &a) {
   const auto types = a.list(0);
   SymInt rows = 1;
   for (Type t : types) {
@@ -169,13 +167,12 @@ Status cartesian_prod(InferArgs& a) {
   return a.done(e, std::array{rows, SymInt(static_cast<i64>(types.size()))});
 }
 
-Status combinations(InferArgs& a) {
+Status combinations(InferArgs &a) {
   const Type x = a.tensor(0);
   const i64 r = a.literal("r", 2);
   if (!a.check(x.rank() == 1 && x.dim(0).is_static() && x.dim(0).value() < 1 << 30 && r >= 0 &&
                    r < 64,
-               kShapeError,
-               "takes a vector of known length") ||
+               kShapeError, "takes a vector of known length") ||
       a.bad())
     return a.failed();
   if (r == 0)
@@ -191,7 +188,7 @@ Status combinations(InferArgs& a) {
   return a.done(x.element(), std::array{SymInt(count), SymInt(r)});
 }
 
-Status broadcast_tensors(InferArgs& a) {
+Status broadcast_tensors(InferArgs &a) {
   const auto types = a.list(0);
   const Dims shape = a.broadcast_all(std::span<const Type>(types.data(), types.size()));
   if (a.bad())
@@ -201,7 +198,7 @@ Status broadcast_tensors(InferArgs& a) {
   return a.done();
 }
 
-Status meshgrid(InferArgs& a) {
+Status meshgrid(InferArgs &a) {
   const auto types = a.list(0);
   Dims shape;
   for (Type t : types) {
@@ -216,30 +213,29 @@ Status meshgrid(InferArgs& a) {
   return a.done();
 }
 
-Status pad(InferArgs& a) { return padded(a, a.ints("pad")); }
+Status pad(InferArgs &a) { return padded(a, a.ints("pad")); }
 
-Status padding(InferArgs& a) { return padded(a, a.ints("padding")); }
+Status padding(InferArgs &a) { return padded(a, a.ints("padding")); }
 
-Status repeat(InferArgs& a) {
+Status repeat(InferArgs &a) {
   const Type x = a.tensor(0);
   // repeat needs a factor for each dimension; tile takes fewer.
   const bool tile = a.op().def().attr_index("dims") >= 0;
   const DimSpan given = a.ints(tile ? "dims" : "repeats");
-  if (!a.check(tile || given.size() >= x.shape().size(),
-               kAttrError,
+  if (!a.check(tile || given.size() >= x.shape().size(), kAttrError,
                "needs a factor for each dimension"))
     return a.failed();
   Dims shape = dims_of(x);
   while (shape.size() < given.size())
     shape.insert(shape.begin(), SymInt(1));
   for (size_t i = 0; i < given.size(); ++i) {
-    SymInt& d = shape[shape.size() - given.size() + i];
+    SymInt &d = shape[shape.size() - given.size() + i];
     d = a.sym().mul(d, given[i]);
   }
   return a.done_moved(x, shape);
 }
 
-Status repeat_interleave(InferArgs& a) {
+Status repeat_interleave(InferArgs &a) {
   const Type x = a.tensor(0);
   const SymInt repeats = a.integer("repeats");
   if (!a.has_attr("dim") || x.rank() == 0)
@@ -252,7 +248,7 @@ Status repeat_interleave(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status repeat_interleave_tensor(InferArgs& a) {
+Status repeat_interleave_tensor(InferArgs &a) {
   if (!a.has_attr("output_size"))
     return a.data_dependent("the sum of the repeats");
   return a.done(a.tensor(0).element(), std::array{a.integer("output_size")});

@@ -17,11 +17,10 @@ ElementType accumulation_element(ElementType e) {
 }
 
 /// Shape with the last normalized_shape.size() dimensions 1.
-bool layer_statistics(InferArgs& a, Dims& shape) {
+bool layer_statistics(InferArgs &a, Dims &shape) {
   const DimSpan normalized = a.ints("normalized_shape");
   shape = dims_of(a.tensor(0));
-  if (!a.check(normalized.size() <= shape.size(),
-               kShapeError,
+  if (!a.check(normalized.size() <= shape.size(), kShapeError,
                "normalized_shape has more dimensions than the input"))
     return false;
   for (size_t i = shape.size() - normalized.size(), k = 0; i < shape.size(); ++i, ++k) {
@@ -36,12 +35,12 @@ bool layer_statistics(InferArgs& a, Dims& shape) {
 
 } // namespace
 
-Status layer_norm(InferArgs& a) {
+Status layer_norm(InferArgs &a) {
   Dims statistics;
   return layer_statistics(a, statistics) ? a.done(a.tensor(0)) : a.failed();
 }
 
-Status native_layer_norm(InferArgs& a) {
+Status native_layer_norm(InferArgs &a) {
   Dims statistics;
   if (!layer_statistics(a, statistics))
     return a.failed();
@@ -51,7 +50,7 @@ Status native_layer_norm(InferArgs& a) {
   return a.done(e, statistics);
 }
 
-Status fused_rms_norm(InferArgs& a) {
+Status fused_rms_norm(InferArgs &a) {
   Dims statistics;
   if (!layer_statistics(a, statistics))
     return a.failed();
@@ -59,7 +58,7 @@ Status fused_rms_norm(InferArgs& a) {
   return a.done(accumulation_element(a.tensor(0).element()), statistics);
 }
 
-Status native_group_norm(InferArgs& a) {
+Status native_group_norm(InferArgs &a) {
   const Type x = a.tensor(0);
   const std::array shape{a.integer("N"), a.integer("group")};
   a.add(x);
@@ -71,7 +70,7 @@ namespace {
 
 /// Output, saved mean and saved reciprocal deviation: per channel when they were computed here,
 /// empty when the running ones were used.
-Status batch_statistics(InferArgs& a, bool computed) {
+Status batch_statistics(InferArgs &a, bool computed) {
   const Type x = a.tensor(0);
   if (!a.check(x.rank() >= 2, kShapeError, "input must have channels"))
     return a.failed();
@@ -84,13 +83,13 @@ Status batch_statistics(InferArgs& a, bool computed) {
 
 } // namespace
 
-Status batch_norm_stats(InferArgs& a) { return batch_statistics(a, a.flag("training")); }
+Status batch_norm_stats(InferArgs &a) { return batch_statistics(a, a.flag("training")); }
 
-Status batch_norm_no_stats(InferArgs& a) { return batch_statistics(a, true); }
+Status batch_norm_no_stats(InferArgs &a) { return batch_statistics(a, true); }
 
-Status batch_norm_no_training(InferArgs& a) { return batch_statistics(a, false); }
+Status batch_norm_no_training(InferArgs &a) { return batch_statistics(a, false); }
 
-Status batch_norm_functional(InferArgs& a) {
+Status batch_norm_functional(InferArgs &a) {
   if (Status s = batch_statistics(a, a.flag("training")); !s)
     return s;
   for (u32 running : {3u, 4u})
@@ -98,33 +97,33 @@ Status batch_norm_functional(InferArgs& a) {
   return a.done();
 }
 
-Status cudnn_batch_norm(InferArgs& a) {
+Status cudnn_batch_norm(InferArgs &a) {
   if (Status s = batch_statistics(a, a.flag("training")); !s)
     return s;
   return a.done(ElementType::U8, std::array{SymInt(0)});
 }
 
-Status weight_norm(InferArgs& a) {
+Status weight_norm(InferArgs &a) {
   a.add(a.tensor(0));
   return a.done(accumulation_element(a.tensor(0).element()), a.tensor(1).shape());
 }
 
-Status softmax(InferArgs& a) {
+Status softmax(InferArgs &a) {
   a.dim("dim", a.tensor(0).rank());
   const ElementType from = a.tensor(0).element();
   const ElementType to = a.flag("half_to_float") ? ElementType::F32 : a.dtype(from);
   return to == from ? a.done(a.tensor(0)) : a.done(to, a.tensor(0).shape());
 }
 
-Status glu(InferArgs& a) {
+Status glu(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t d = a.dim("dim", x.rank(), -1);
   if (!a.check(x.rank() > 0, kShapeError, "needs a dimension") || a.bad())
     return a.failed();
   Dims shape = dims_of(x);
   const auto half = a.sym().exact_div(shape[d], 2);
-  a.check(
-      half.has_value() || shape[d].is_symbolic(), kShapeError, "the halved dimension must be even");
+  a.check(half.has_value() || shape[d].is_symbolic(), kShapeError,
+          "the halved dimension must be even");
   shape[d] = half ? *half : a.sym().floordiv(shape[d], 2);
   return a.done(x.element(), shape);
 }

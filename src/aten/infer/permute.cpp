@@ -11,7 +11,7 @@ using ir::Type;
 
 namespace {
 
-Status swapped(InferArgs& a, size_t i, size_t j) {
+Status swapped(InferArgs &a, size_t i, size_t j) {
   if (a.bad())
     return a.failed();
   Dims shape = dims_of(a.tensor(0));
@@ -20,7 +20,7 @@ Status swapped(InferArgs& a, size_t i, size_t j) {
   return a.done_moved(a.tensor(0), shape);
 }
 
-Status move(InferArgs& a, DimSpan from, DimSpan to) {
+Status move(InferArgs &a, DimSpan from, DimSpan to) {
   const Type x = a.tensor(0);
   const auto rank = static_cast<size_t>(x.rank());
   if (!a.check(from.size() == to.size(), kAttrError, "source and destination differ in length"))
@@ -53,7 +53,7 @@ Status move(InferArgs& a, DimSpan from, DimSpan to) {
 
 } // namespace
 
-Status permute(InferArgs& a) {
+Status permute(InferArgs &a) {
   const Type x = a.tensor(0);
   const DimSpan dims = a.ints("dims");
   if (!a.check(dims.size() == x.shape().size(), kShapeError, "must name every dimension once"))
@@ -70,45 +70,45 @@ Status permute(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status transpose(InferArgs& a) {
+Status transpose(InferArgs &a) {
   const int rank = a.tensor(0).rank();
   return swapped(a, a.dim("dim0", rank), a.dim("dim1", rank));
 }
 
-Status swapaxes(InferArgs& a) {
+Status swapaxes(InferArgs &a) {
   const int rank = a.tensor(0).rank();
   return swapped(a, a.dim("axis0", rank), a.dim("axis1", rank));
 }
 
-Status t(InferArgs& a) {
+Status t(InferArgs &a) {
   const Type x = a.tensor(0);
   a.check(x.rank() <= 2, kShapeError, "takes at most two dimensions");
   return x.rank() < 2 ? a.done(x) : swapped(a, 0, 1);
 }
 
-Status matrix_transpose(InferArgs& a) {
+Status matrix_transpose(InferArgs &a) {
   const int rank = a.tensor(0).rank();
   if (rank == 0)
     return a.done(a.tensor(0));
   a.check(rank >= 2, kShapeError, "needs two dimensions");
-  return swapped(
-      a, static_cast<size_t>(std::max(rank - 2, 0)), static_cast<size_t>(std::max(rank - 1, 0)));
+  return swapped(a, static_cast<size_t>(std::max(rank - 2, 0)),
+                 static_cast<size_t>(std::max(rank - 1, 0)));
 }
 
-Status reverse_dims(InferArgs& a) {
+Status reverse_dims(InferArgs &a) {
   Dims shape = dims_of(a.tensor(0));
   std::reverse(shape.begin(), shape.end());
   return a.done_moved(a.tensor(0), shape);
 }
 
-Status movedim(InferArgs& a) {
+Status movedim(InferArgs &a) {
   if (a.op().attr("source").kind() == ir::AttrKind::Ints)
     return move(a, a.ints("source"), a.ints("destination"));
   const SymInt from = a.integer("source"), to = a.integer("destination");
   return move(a, DimSpan(&from, 1), DimSpan(&to, 1));
 }
 
-Status rot90(InferArgs& a) {
+Status rot90(InferArgs &a) {
   const Type x = a.tensor(0);
   const DimSpan dims = a.ints("dims");
   if (!a.check(dims.size() == 2, kAttrError, "needs two dims"))

@@ -12,7 +12,7 @@ using ir::Type;
 namespace {
 
 /// floor(size * scale). For a symbolic size the scale must be a multiple of 2^-16.
-std::optional<SymInt> scaled(ir::SymTable& sym, SymInt size, double scale) {
+std::optional<SymInt> scaled(ir::SymTable &sym, SymInt size, double scale) {
   if (size.is_static()) {
     const double out = static_cast<double>(size.value()) * scale;
     return out >= 0 && out < 9e18 ? std::optional<SymInt>(static_cast<i64>(out)) : std::nullopt;
@@ -27,7 +27,7 @@ std::optional<SymInt> scaled(ir::SymTable& sym, SymInt size, double scale) {
 
 } // namespace
 
-Status upsample(InferArgs& a) {
+Status upsample(InferArgs &a) {
   const Type x = a.tensor(0);
   if (!a.check(x.rank() >= 3 && x.rank() <= 5, kShapeError, "input must have spatial dimensions"))
     return a.failed();
@@ -40,8 +40,7 @@ Status upsample(InferArgs& a) {
     return a.done(x.element(), shape);
   }
   const ir::Attr scales = a.op().attr("scale_factors");
-  if (!a.check(scales.kind() == ir::AttrKind::Floats && scales.as_floats().size() == n,
-               kAttrError,
+  if (!a.check(scales.kind() == ir::AttrKind::Floats && scales.as_floats().size() == n, kAttrError,
                "needs output_size or one scale factor per spatial dimension"))
     return a.failed();
   for (size_t i = 0; i < n; ++i) {
@@ -53,10 +52,9 @@ Status upsample(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status grid_sampler(InferArgs& a) {
+Status grid_sampler(InferArgs &a) {
   const Type x = a.tensor(0), grid = a.tensor(1);
-  if (!a.check(x.rank() >= 4 && grid.rank() == x.rank(),
-               kShapeError,
+  if (!a.check(x.rank() >= 4 && grid.rank() == x.rank(), kShapeError,
                "input and grid must both have a batch and spatial dimensions"))
     return a.failed();
   Dims shape{x.dim(0), x.dim(1)};
@@ -64,7 +62,7 @@ Status grid_sampler(InferArgs& a) {
   return a.done(x.element(), shape);
 }
 
-Status affine_grid(InferArgs& a) {
+Status affine_grid(InferArgs &a) {
   const DimSpan size = a.ints("size");
   if (!a.check(size.size() == 4 || size.size() == 5, kAttrError, "size must have 4 or 5 numbers"))
     return a.failed();

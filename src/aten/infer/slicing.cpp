@@ -14,19 +14,19 @@ namespace {
 constexpr i64 kMaxPieces = 1 << 20;
 
 /// A dimension to cut; rank 0 has none.
-size_t cut_dim(InferArgs& a, std::string_view name = "dim") {
+size_t cut_dim(InferArgs &a, std::string_view name = "dim") {
   a.check(a.tensor(0).rank() > 0, kDimError, "needs a tensor with dimensions");
   return a.dim(name, a.tensor(0).rank());
 }
 
-void add_piece(InferArgs& a, size_t dim, SymInt length) {
+void add_piece(InferArgs &a, size_t dim, SymInt length) {
   Dims shape = dims_of(a.tensor(0));
   shape[dim] = length;
   a.add_moved(a.tensor(0), shape);
 }
 
 /// Pieces of `length`, the last one shorter. The number of pieces must be a literal.
-Status split_every(InferArgs& a, size_t dim, SymInt length) {
+Status split_every(InferArgs &a, size_t dim, SymInt length) {
   const SymInt size = a.tensor(0).dim(static_cast<int>(dim));
   if (size.is_static() && length.is_static()) {
     const i64 n = size.value(), step = length.value();
@@ -50,7 +50,7 @@ Status split_every(InferArgs& a, size_t dim, SymInt length) {
   return a.done();
 }
 
-Status sections(InferArgs& a, size_t dim, i64 count) {
+Status sections(InferArgs &a, size_t dim, i64 count) {
   const SymInt size = a.tensor(0).dim(static_cast<int>(dim));
   if (!a.check(count > 0 && count < kMaxPieces, kAttrError, "the number of sections is wrong"))
     return a.failed();
@@ -69,7 +69,7 @@ Status sections(InferArgs& a, size_t dim, i64 count) {
   return a.done();
 }
 
-Status even_split(InferArgs& a, size_t dim) {
+Status even_split(InferArgs &a, size_t dim) {
   const i64 count = a.literal("sections", 1);
   if (!a.check(static_cast<int>(dim) < a.tensor(0).rank(), kDimError, "too few dimensions") ||
       a.bad())
@@ -77,7 +77,7 @@ Status even_split(InferArgs& a, size_t dim) {
   return sections(a, dim, count);
 }
 
-SymInt diagonal_length(InferArgs& a, SymInt rows, SymInt columns, i64 offset) {
+SymInt diagonal_length(InferArgs &a, SymInt rows, SymInt columns, i64 offset) {
   if (offset >= 0)
     columns = a.sym().sub(columns, offset);
   else
@@ -87,7 +87,7 @@ SymInt diagonal_length(InferArgs& a, SymInt rows, SymInt columns, i64 offset) {
 
 } // namespace
 
-Status slice(InferArgs& a) {
+Status slice(InferArgs &a) {
   const size_t d = cut_dim(a);
   if (a.bad())
     return a.failed();
@@ -103,7 +103,7 @@ Status slice(InferArgs& a) {
   return a.done();
 }
 
-Status narrow(InferArgs& a) {
+Status narrow(InferArgs &a) {
   const size_t d = cut_dim(a);
   if (a.bad())
     return a.failed();
@@ -111,27 +111,26 @@ Status narrow(InferArgs& a) {
   return a.done();
 }
 
-Status select(InferArgs& a) {
+Status select(InferArgs &a) {
   const size_t d = cut_dim(a);
   if (a.bad())
     return a.failed();
   const SymInt size = a.tensor(0).dim(static_cast<int>(d)), index = a.integer("index");
   if (!a.check(size.is_symbolic() || index.is_symbolic() ||
                    (index.value() >= -size.value() && index.value() < size.value()),
-               kAttrError,
-               [&] { return "index " + a.sym().print(index) + " is outside"; }))
+               kAttrError, [&] { return "index " + a.sym().print(index) + " is outside"; }))
     return a.failed();
   Dims shape = dims_of(a.tensor(0));
   shape.erase(shape.begin() + static_cast<i64>(d));
   return a.done_moved(a.tensor(0), shape);
 }
 
-Status split(InferArgs& a) {
+Status split(InferArgs &a) {
   const size_t d = cut_dim(a);
   return a.bad() ? a.failed() : split_every(a, d, a.integer("split_size"));
 }
 
-Status split_sizes(InferArgs& a) {
+Status split_sizes(InferArgs &a) {
   const size_t d = cut_dim(a);
   if (a.bad())
     return a.failed();
@@ -141,16 +140,15 @@ Status split_sizes(InferArgs& a) {
   for (SymInt s : sizes)
     total = a.sym().add(total, s);
   const SymInt size = a.tensor(0).dim(static_cast<int>(d));
-  if (!a.check(total == size || total.is_symbolic() || size.is_symbolic(), kShapeError, [&] {
-        return "the sizes do not add up to " + a.sym().print(size);
-      }))
+  if (!a.check(total == size || total.is_symbolic() || size.is_symbolic(), kShapeError,
+               [&] { return "the sizes do not add up to " + a.sym().print(size); }))
     return a.failed();
   for (SymInt s : sizes)
     add_piece(a, d, s);
   return a.done();
 }
 
-Status chunk(InferArgs& a) {
+Status chunk(InferArgs &a) {
   const size_t d = cut_dim(a);
   const i64 chunks = a.literal("chunks", 1);
   if (!a.check(chunks > 0 && chunks < kMaxPieces, kAttrError, "the number of chunks is wrong") ||
@@ -167,7 +165,7 @@ Status chunk(InferArgs& a) {
   return split_every(a, d, a.sym().ceildiv(size, chunks));
 }
 
-Status unbind(InferArgs& a) {
+Status unbind(InferArgs &a) {
   const size_t d = cut_dim(a);
   if (a.bad())
     return a.failed();
@@ -183,12 +181,12 @@ Status unbind(InferArgs& a) {
   return a.done();
 }
 
-Status tensor_split(InferArgs& a) {
+Status tensor_split(InferArgs &a) {
   const size_t d = cut_dim(a);
   return a.bad() ? a.failed() : even_split(a, d);
 }
 
-Status tensor_split_indices(InferArgs& a) {
+Status tensor_split_indices(InferArgs &a) {
   const size_t d = cut_dim(a);
   if (a.bad())
     return a.failed();
@@ -202,13 +200,13 @@ Status tensor_split_indices(InferArgs& a) {
   return a.done();
 }
 
-Status hsplit(InferArgs& a) { return even_split(a, a.tensor(0).rank() == 1 ? 0 : 1); }
+Status hsplit(InferArgs &a) { return even_split(a, a.tensor(0).rank() == 1 ? 0 : 1); }
 
-Status vsplit(InferArgs& a) { return even_split(a, 0); }
+Status vsplit(InferArgs &a) { return even_split(a, 0); }
 
-Status dsplit(InferArgs& a) { return even_split(a, 2); }
+Status dsplit(InferArgs &a) { return even_split(a, 2); }
 
-Status diagonal(InferArgs& a) {
+Status diagonal(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t i = a.dim("dim1", x.rank(), 0), j = a.dim("dim2", x.rank(), 1);
   const i64 offset = a.literal("offset");
@@ -222,7 +220,7 @@ Status diagonal(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status diag(InferArgs& a) {
+Status diag(InferArgs &a) {
   const Type x = a.tensor(0);
   const i64 offset = a.literal("diagonal");
   if (!a.check(x.rank() == 1 || x.rank() == 2, kShapeError, "takes a vector or a matrix"))
@@ -232,7 +230,7 @@ Status diag(InferArgs& a) {
   return a.done_moved(x, Dims(2, a.sym().add(x.dim(0), offset < 0 ? -offset : offset)));
 }
 
-Status diag_embed(InferArgs& a) {
+Status diag_embed(InferArgs &a) {
   const Type x = a.tensor(0);
   const int rank = x.rank() + 1;
   const size_t i = a.dim("dim1", rank, -2), j = a.dim("dim2", rank, -1);
@@ -246,7 +244,7 @@ Status diag_embed(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status unfold(InferArgs& a) {
+Status unfold(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t d = a.dim("dimension", x.rank());
   const i64 size = a.literal("size"), step = a.literal("step", 1);

@@ -10,7 +10,7 @@ using ir::Type;
 
 namespace {
 
-Status view_as(InferArgs& a, DimSpan sizes) {
+Status view_as(InferArgs &a, DimSpan sizes) {
   const Type x = a.tensor(0);
   const auto shape = resolve_view(a.ctx(), x.shape(), sizes);
   if (!a.check(shape.has_value(), kShapeError, [&] {
@@ -20,7 +20,7 @@ Status view_as(InferArgs& a, DimSpan sizes) {
   return a.done_moved(x, *shape);
 }
 
-Status expand_to(InferArgs& a, DimSpan sizes) {
+Status expand_to(InferArgs &a, DimSpan sizes) {
   const Type x = a.tensor(0);
   if (!a.check(sizes.size() >= x.shape().size(), kShapeError, "expanding to a lower rank"))
     return a.failed();
@@ -39,22 +39,22 @@ Status expand_to(InferArgs& a, DimSpan sizes) {
 
 } // namespace
 
-Status view(InferArgs& a) { return view_as(a, a.ints("size")); }
+Status view(InferArgs &a) { return view_as(a, a.ints("size")); }
 
-Status reshape(InferArgs& a) { return view_as(a, a.ints("shape")); }
+Status reshape(InferArgs &a) { return view_as(a, a.ints("shape")); }
 
-Status view_as_other(InferArgs& a) { return view_as(a, a.tensor(1).shape()); }
+Status view_as_other(InferArgs &a) { return view_as(a, a.tensor(1).shape()); }
 
-Status expand(InferArgs& a) { return expand_to(a, a.ints("size")); }
+Status expand(InferArgs &a) { return expand_to(a, a.ints("size")); }
 
-Status expand_as(InferArgs& a) { return expand_to(a, a.tensor(1).shape()); }
+Status expand_as(InferArgs &a) { return expand_to(a, a.tensor(1).shape()); }
 
-Status strided(InferArgs& a) {
+Status strided(InferArgs &a) {
   const DimSpan size = a.ints("size");
   return a.done_moved(a.tensor(0), Dims(size.begin(), size.end()));
 }
 
-Status flatten(InferArgs& a) {
+Status flatten(InferArgs &a) {
   const Type x = a.tensor(0);
   if (x.rank() == 0)
     return a.done_moved(x, Dims(1, SymInt(1)));
@@ -67,11 +67,11 @@ Status flatten(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status ravel(InferArgs& a) {
+Status ravel(InferArgs &a) {
   return a.done_moved(a.tensor(0), Dims(1, numel(a.ctx(), a.tensor(0).shape())));
 }
 
-Status unflatten(InferArgs& a) {
+Status unflatten(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t d = a.dim("dim", x.rank());
   if (!a.check(x.rank() > 0, kDimError, "needs a dimension") || a.bad())
@@ -88,7 +88,7 @@ Status unflatten(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status squeeze(InferArgs& a) {
+Status squeeze(InferArgs &a) {
   const Type x = a.tensor(0);
   const auto chosen = a.dim_flags("dim", x.rank(), a.has_attr("dim"));
   if (a.bad())
@@ -100,7 +100,7 @@ Status squeeze(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status unsqueeze(InferArgs& a) {
+Status unsqueeze(InferArgs &a) {
   const Type x = a.tensor(0);
   const size_t d = a.dim("dim", x.rank() + 1);
   if (a.bad())
@@ -110,7 +110,7 @@ Status unsqueeze(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status atleast(InferArgs& a) {
+Status atleast(InferArgs &a) {
   const Type x = a.tensor(0);
   const char digit = a.op().name()[std::string_view("aten.atleast_").size()];
   Dims shape = dims_of(x);
@@ -123,7 +123,7 @@ Status atleast(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status view_dtype(InferArgs& a) {
+Status view_dtype(InferArgs &a) {
   const Type x = a.tensor(0);
   const ir::ElementType e = a.dtype(x.element());
   const int from = ir::element_bytes(x.element()), to = ir::element_bytes(e);
@@ -138,7 +138,7 @@ Status view_dtype(InferArgs& a) {
   return a.done(e, shape);
 }
 
-Status pixel_shuffle(InferArgs& a) {
+Status pixel_shuffle(InferArgs &a) {
   const Type x = a.tensor(0);
   const i64 r = a.literal("upscale_factor", 1);
   Dims shape = dims_of(x);
@@ -153,7 +153,7 @@ Status pixel_shuffle(InferArgs& a) {
   return a.done_moved(x, shape);
 }
 
-Status pixel_unshuffle(InferArgs& a) {
+Status pixel_unshuffle(InferArgs &a) {
   const Type x = a.tensor(0);
   const i64 r = a.literal("downscale_factor", 1);
   Dims shape = dims_of(x);

@@ -23,7 +23,7 @@ constexpr ir::OpCode kCore[] = {
 #undef CORE
 };
 
-const std::bitset<ir::kMaxOpCode>& core_set() {
+const std::bitset<ir::kMaxOpCode> &core_set() {
   static const std::bitset<ir::kMaxOpCode> set = [] {
     std::bitset<ir::kMaxOpCode> s;
     for (ir::OpCode c : kCore)
@@ -34,11 +34,11 @@ const std::bitset<ir::kMaxOpCode>& core_set() {
 }
 
 bool contains_any(std::string_view name, std::initializer_list<std::string_view> parts) {
-  return std::any_of(
-      parts.begin(), parts.end(), [&](std::string_view p) { return name.find(p) != name.npos; });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view p) { return name.find(p) != name.npos; });
 }
 
-std::string way_out(const ir::Op& op) {
+std::string way_out(const ir::Op &op) {
   const std::string_view name = op.name();
   if (op.opcode() == ir::core_op::unregistered)
     return "express the custom operator with ATen operators, or keep it out of the exported part";
@@ -46,16 +46,8 @@ std::string way_out(const ir::Op& op) {
     return "call model.eval() before torch.export.export";
   if (op.has(ir::trait::kRandom) || contains_any(name, {"rand", "bernoulli", "multinomial"}))
     return "pass the random tensor in as an input of the model";
-  if (contains_any(name,
-                   {"nonzero",
-                    "masked_select",
-                    "unique",
-                    "item",
-                    "_local_scalar_dense",
-                    "where.default",
-                    "repeat_interleave.Tensor",
-                    "bincount",
-                    "combinations"}))
+  if (contains_any(name, {"nonzero", "masked_select", "unique", "item", "_local_scalar_dense",
+                          "where.default", "repeat_interleave.Tensor", "bincount", "combinations"}))
     return "its result's size or value depends on data: rewrite with a mask over a fixed size";
   if (contains_any(name, {"fft", "stft", "complex", "polar", "conj", "angle", "imag", "real"}))
     return "compute with real and imaginary parts as separate real tensors";
@@ -68,7 +60,7 @@ std::string way_out(const ir::Op& op) {
 }
 
 struct Finding {
-  const ir::Op* first = nullptr;
+  const ir::Op *first = nullptr;
   u64 count = 0;
   std::vector<std::string> places;
 };
@@ -77,7 +69,7 @@ constexpr size_t kPlaces = 3;
 
 } // namespace
 
-bool is_core(const ir::Op& op) {
+bool is_core(const ir::Op &op) {
   const u16 code = ir::index(op.opcode());
   if (op.opcode() == ir::core_op::unregistered)
     return false;
@@ -88,10 +80,10 @@ bool is_core(const ir::Op& op) {
   return !name.starts_with("aten.") || name.find("fake_quantize") != name.npos;
 }
 
-void check_core_pass(pass::PassContext& ctx) {
+void check_core_pass(pass::PassContext &ctx) {
   std::vector<Finding> findings;
   std::map<std::string, size_t, std::less<>> by_name;
-  ir::walk(ctx.graph, [&](ir::Op& op) {
+  ir::walk(ctx.graph, [&](ir::Op &op) {
     ++ctx.counters.ops_visited;
     if (is_core(op))
       return;
@@ -101,7 +93,7 @@ void check_core_pass(pass::PassContext& ctx) {
     const auto [it, fresh] = by_name.emplace(std::move(name), findings.size());
     if (fresh)
       findings.push_back({&op, 0, {}});
-    Finding& f = findings[it->second];
+    Finding &f = findings[it->second];
     if (f.count++ == 0 || f.places.size() >= kPlaces)
       return;
     const Diagnostic d = pass::at_op(ctx.graph, op, ErrorKind::Unsupported, "", "");
@@ -110,7 +102,7 @@ void check_core_pass(pass::PassContext& ctx) {
       place += " (" + d.module_path + (d.module_path.empty() ? "" : ", ") + d.source_line + ")";
     f.places.push_back(std::move(place));
   });
-  for (const Finding& f : findings) {
+  for (const Finding &f : findings) {
     std::string message = "no lowering to the core operators";
     if (f.count > 1) {
       message += "; " + std::to_string(f.count) + " occurrences, also at ";
@@ -119,12 +111,8 @@ void check_core_pass(pass::PassContext& ctx) {
       if (f.count - 1 > f.places.size())
         message += ", …";
     }
-    ctx.diagnostics.add(pass::at_op(ctx.graph,
-                                    *f.first,
-                                    ErrorKind::Unsupported,
-                                    "aten.unsupported",
-                                    std::move(message),
-                                    way_out(*f.first)));
+    ctx.diagnostics.add(pass::at_op(ctx.graph, *f.first, ErrorKind::Unsupported, "aten.unsupported",
+                                    std::move(message), way_out(*f.first)));
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace chute::aten {
 
-void decompose_pass(pass::PassContext& ctx) {
+void decompose_pass(pass::PassContext &ctx) {
   static const pass::PatternSet rules = [] {
     pass::PatternSet set;
     add_normalize_rules(set);

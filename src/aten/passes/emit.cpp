@@ -10,7 +10,7 @@
 
 namespace chute::aten {
 
-Emit::Emit(ir::Op& op, pass::Rewriter& rw)
+Emit::Emit(ir::Op &op, pass::Rewriter &rw)
     : op_(op), rw_(rw), builder_(rw.before(op)), mark_(op.previous()) {}
 
 Values Emit::list(u32 spec) const {
@@ -108,7 +108,7 @@ Shape Emit::shape_of(V x) const {
   return {s.begin(), s.end()};
 }
 
-SymInt Emit::mul_sizes(const Shape& sizes) const {
+SymInt Emit::mul_sizes(const Shape &sizes) const {
   SymInt n = 1;
   for (SymInt s : sizes)
     n = sym().mul(n, s);
@@ -128,7 +128,7 @@ void Emit::undo() {
     rw_.erase(*op_.previous());
 }
 
-bool Emit::done(const Values& values) {
+bool Emit::done(const Values &values) {
   bool usable = !failed_ && values.size() == op_.num_results();
   for (u32 i = 0; usable && i < values.size(); ++i)
     usable = values[i] || !used(i);
@@ -151,10 +151,7 @@ bool Emit::done(const Values& values) {
     for (int d = 0; same && d < want.rank(); ++d)
       same = got.dim(d) == want.dim(d) || got.dim(d).is_symbolic() || want.dim(d).is_symbolic();
     if (!same || !out[i]->producer()) {
-      rw_.error(pass::at_op(rw_.graph(),
-                            op_,
-                            ErrorKind::Failure,
-                            "aten.rule.type",
+      rw_.error(pass::at_op(rw_.graph(), op_, ErrorKind::Failure, "aten.rule.type",
                             "a rewrite of this operator gives another result type than recorded",
                             "this is a fault in chute; please report the model"));
       undo();
@@ -172,30 +169,26 @@ V Emit::dummy() const {
   return op_.result(0);
 }
 
-V Emit::op(ir::OpCode code, const Values& operands, std::initializer_list<ir::NamedAttr> attrs) {
-  ir::Op* made = multi(code, operands, attrs);
+V Emit::op(ir::OpCode code, const Values &operands, std::initializer_list<ir::NamedAttr> attrs) {
+  ir::Op *made = multi(code, operands, attrs);
   return made ? made->result() : dummy();
 }
 
-V Emit::op(ir::OpCode code,
-           std::initializer_list<V> operands,
+V Emit::op(ir::OpCode code, std::initializer_list<V> operands,
            std::initializer_list<ir::NamedAttr> attrs) {
   return op(code, Values(operands), attrs);
 }
 
-ir::Op*
-Emit::multi(ir::OpCode code, const Values& operands, std::initializer_list<ir::NamedAttr> attrs) {
+ir::Op *Emit::multi(ir::OpCode code, const Values &operands,
+                    std::initializer_list<ir::NamedAttr> attrs) {
   if (failed_)
     return nullptr;
-  Result<ir::Op*> made = builder_.try_create(
+  Result<ir::Op *> made = builder_.try_create(
       code, operands, std::span<const ir::NamedAttr>(attrs.begin(), attrs.size()));
   if (made)
     return *made;
   reject("an operator of the replacement does not fit its operands");
-  Diagnostic d = pass::at_op(rw_.graph(),
-                             op_,
-                             ErrorKind::Failure,
-                             "aten.rule.infer",
+  Diagnostic d = pass::at_op(rw_.graph(), op_, ErrorKind::Failure, "aten.rule.infer",
                              made.error().object + ": " + made.error().message,
                              "this is a fault in chute; please report the model");
   rw_.error(std::move(d));
@@ -241,14 +234,13 @@ V Emit::scalar(double value, ElementType element) {
   return builder_.scalar(element, value);
 }
 
-V Emit::i64s(const std::vector<i64>& values) { return builder_.constant_i64(values); }
+V Emit::i64s(const std::vector<i64> &values) { return builder_.constant_i64(values); }
 
-V Emit::constant(ElementType element,
-                 const std::vector<i64>& shape,
-                 const std::vector<double>& values) {
+V Emit::constant(ElementType element, const std::vector<i64> &shape,
+                 const std::vector<double> &values) {
   Shape dims(shape.begin(), shape.end());
-  std::byte* bytes = nullptr;
-  const ir::Constant* c =
+  std::byte *bytes = nullptr;
+  const ir::Constant *c =
       rw_.graph().add_buffer(ctx().tensor_type(element, std::span<const SymInt>(dims)), &bytes);
   const auto width = static_cast<size_t>(ir::element_bytes(element));
   for (size_t i = 0; i < values.size(); ++i)
@@ -256,17 +248,16 @@ V Emit::constant(ElementType element,
   return builder_.constant(c);
 }
 
-V Emit::full(const Shape& shape, Attr value, ElementType element) {
+V Emit::full(const Shape &shape, Attr value, ElementType element) {
   if (shape.empty())
     return scalar(value, element);
-  return op(op::full,
-            {},
+  return op(op::full, {},
             {{"size", ctx().ints_attr(shape)},
              {"fill_value", value},
              {"dtype", Attr::of_element(element)}});
 }
 
-V Emit::full(const Shape& shape, double value, ElementType element) {
+V Emit::full(const Shape &shape, double value, ElementType element) {
   if (ir::is_integer(element))
     return full(shape, Attr::of_int(static_cast<i64>(value)), element);
   return full(shape,
@@ -275,8 +266,7 @@ V Emit::full(const Shape& shape, double value, ElementType element) {
 }
 
 V Emit::arange(SymInt start, SymInt end, ElementType element) {
-  return op(op::arange_start_step,
-            {},
+  return op(op::arange_start_step, {},
             {{"start", Attr::of_int(start)},
              {"end", Attr::of_int(end)},
              {"step", Attr::of_int(1)},
@@ -319,14 +309,14 @@ V Emit::where(V condition, V a, V b) {
   return op(op::where_self, {to_bool(condition), a, b});
 }
 
-V Emit::view(V x, const Shape& shape) {
+V Emit::view(V x, const Shape &shape) {
   const auto now = x->type().shape();
   if (now.size() == shape.size() && std::equal(now.begin(), now.end(), shape.begin()))
     return x;
   return op(op::view, {x}, {{"size", ctx().ints_attr(shape)}});
 }
 
-V Emit::permute(V x, const Axes& order) {
+V Emit::permute(V x, const Axes &order) {
   bool identity = true;
   Shape dims;
   for (size_t i = 0; i < order.size(); ++i) {
@@ -344,7 +334,7 @@ V Emit::transpose(V x, int a, int b) {
   return permute(x, order);
 }
 
-V Emit::expand(V x, const Shape& shape) {
+V Emit::expand(V x, const Shape &shape) {
   const auto now = x->type().shape();
   if (now.size() == shape.size() && std::equal(now.begin(), now.end(), shape.begin()))
     return x;
@@ -356,8 +346,7 @@ V Emit::slice(V x, int dim, SymInt start, SymInt end, i64 step) {
   const SliceRange r = resolve_slice(sym(), n, start, end, step);
   if (r.start == SymInt(0) && r.end == n && step == 1)
     return x;
-  return op(op::slice_Tensor,
-            {x},
+  return op(op::slice_Tensor, {x},
             {{"dim", Attr::of_int(dim)},
              {"start", Attr::of_int(r.start)},
              {"end", Attr::of_int(r.end)},
@@ -385,17 +374,16 @@ V Emit::squeeze(V x, int dim) {
   return view(x, s);
 }
 
-V Emit::cat(const Values& values, int dim) {
+V Emit::cat(const Values &values, int dim) {
   if (values.size() == 1)
     return values[0];
   return op(op::cat, values, {{"dim", Attr::of_int(dim)}});
 }
 
-Values Emit::split(V x, const Shape& sizes, int dim) {
+Values Emit::split(V x, const Shape &sizes, int dim) {
   if (sizes.size() == 1)
     return {x};
-  ir::Op* made = multi(op::split_with_sizes,
-                       {x},
+  ir::Op *made = multi(op::split_with_sizes, {x},
                        {{"split_sizes", ctx().ints_attr(sizes)}, {"dim", Attr::of_int(dim)}});
   Values out(sizes.size(), dummy());
   for (u32 i = 0; made && i < made->num_results() && i < out.size(); ++i)
@@ -403,7 +391,7 @@ Values Emit::split(V x, const Shape& sizes, int dim) {
   return out;
 }
 
-V Emit::flip(V x, const Axes& dims) {
+V Emit::flip(V x, const Axes &dims) {
   Shape d(dims.begin(), dims.end());
   return dims.empty() ? x : op(op::flip, {x}, {{"dims", ctx().ints_attr(d)}});
 }
@@ -430,13 +418,12 @@ V Emit::index_select(V x, int dim, V index) {
   return op(op::index_select, {x, index}, {{"dim", Attr::of_int(dim)}});
 }
 
-V Emit::reduce(ir::OpCode code, V x, const Axes& dims, bool keep) {
+V Emit::reduce(ir::OpCode code, V x, const Axes &dims, bool keep) {
   if (dims.empty())
     return x;
   Shape d(dims.begin(), dims.end());
   if (code == op::sum_dim_IntList && ir::is_integer(x->type().element()))
-    return op(code,
-              {x},
+    return op(code, {x},
               {{"dim", ctx().ints_attr(d)},
                {"keepdim", Attr::of_bool(keep)},
                {"dtype", Attr::of_element(x->type().element())}});
@@ -444,13 +431,12 @@ V Emit::reduce(ir::OpCode code, V x, const Axes& dims, bool keep) {
 }
 
 V Emit::softmax(V x, int dim) {
-  return op(
-      op::u_softmax, {x}, {{"dim", Attr::of_int(dim)}, {"half_to_float", Attr::of_bool(false)}});
+  return op(op::u_softmax, {x},
+            {{"dim", Attr::of_int(dim)}, {"half_to_float", Attr::of_bool(false)}});
 }
 
 V Emit::log_softmax(V x, int dim) {
-  return op(op::u_log_softmax,
-            {x},
+  return op(op::u_log_softmax, {x},
             {{"dim", Attr::of_int(dim)}, {"half_to_float", Attr::of_bool(false)}});
 }
 

@@ -18,7 +18,7 @@
 /// computes nothing, and the whole rewrite is undone.
 namespace chute::aten {
 
-using V = ir::Value*;
+using V = ir::Value *;
 using Values = std::vector<V>;
 using Shape = std::vector<ir::SymInt>;
 using Axes = std::vector<int>;
@@ -28,14 +28,14 @@ using ir::SymInt;
 
 class Emit {
 public:
-  Emit(ir::Op& op, pass::Rewriter& rw);
-  Emit(const Emit&) = delete;
-  Emit& operator=(const Emit&) = delete;
+  Emit(ir::Op &op, pass::Rewriter &rw);
+  Emit(const Emit &) = delete;
+  Emit &operator=(const Emit &) = delete;
 
   // --- what the operator says -------------------------------------------------------------------
-  ir::Op& root() const { return op_; }
-  ir::Context& ctx() const { return rw_.context(); }
-  ir::SymTable& sym() const { return ctx().sym(); }
+  ir::Op &root() const { return op_; }
+  ir::Context &ctx() const { return rw_.context(); }
+  ir::SymTable &sym() const { return ctx().sym(); }
   /// Operand by its position in the table; null when absent.
   V in(u32 spec = 0) const { return op_.arg(spec); }
   /// The operands of a variadic position.
@@ -65,27 +65,26 @@ public:
   bool failed() const { return failed_; }
   /// Replaces the operator. Element types that differ from the recorded ones are cast back (the way
   /// back of an upcast body); shapes that differ undo the rewrite and report a fault of the rule.
-  bool done(const Values& values);
+  bool done(const Values &values);
 
   // --- operators
   // ----------------------------------------------------------------------------------
-  V op(ir::OpCode code,
-       std::initializer_list<V> operands,
+  V op(ir::OpCode code, std::initializer_list<V> operands,
        std::initializer_list<ir::NamedAttr> attrs = {});
-  V op(ir::OpCode code, const Values& operands, std::initializer_list<ir::NamedAttr> attrs = {});
-  ir::Op*
-  multi(ir::OpCode code, const Values& operands, std::initializer_list<ir::NamedAttr> attrs = {});
+  V op(ir::OpCode code, const Values &operands, std::initializer_list<ir::NamedAttr> attrs = {});
+  ir::Op *multi(ir::OpCode code, const Values &operands,
+                std::initializer_list<ir::NamedAttr> attrs = {});
   /// Elementwise with the operands cast to their common element type.
   V binary(ir::OpCode code, V a, V b);
 
   V scalar(double value, ElementType element);
   V scalar(Attr value, ElementType element);
   V scalar_like(double value, V like) { return scalar(value, like->type().element()); }
-  V i64s(const std::vector<i64>& values);
+  V i64s(const std::vector<i64> &values);
   /// A dense constant; `values` are converted to the element type.
-  V constant(ElementType element, const std::vector<i64>& shape, const std::vector<double>& values);
-  V full(const Shape& shape, double value, ElementType element);
-  V full(const Shape& shape, Attr value, ElementType element);
+  V constant(ElementType element, const std::vector<i64> &shape, const std::vector<double> &values);
+  V full(const Shape &shape, double value, ElementType element);
+  V full(const Shape &shape, Attr value, ElementType element);
   V arange(SymInt start, SymInt end, ElementType element = ElementType::I64);
 
   V cast(V x, ElementType element);
@@ -144,29 +143,29 @@ public:
   V where(V condition, V a, V b);
   V where(V condition, V a, double b) { return where(condition, a, scalar_like(b, a)); }
 
-  V view(V x, const Shape& shape);
-  V permute(V x, const Axes& order);
+  V view(V x, const Shape &shape);
+  V permute(V x, const Axes &order);
   V transpose(V x, int a, int b);
-  V expand(V x, const Shape& shape);
+  V expand(V x, const Shape &shape);
   /// Python's slice: bounds are wrapped and clamped; the whole range is `x` itself.
   V slice(V x, int dim, SymInt start, SymInt end, i64 step = 1);
   V select(V x, int dim, SymInt index);
   V unsqueeze(V x, int dim);
   V squeeze(V x, int dim);
-  V cat(const Values& values, int dim);
-  Values split(V x, const Shape& sizes, int dim);
-  V flip(V x, const Axes& dims);
+  V cat(const Values &values, int dim);
+  Values split(V x, const Shape &sizes, int dim);
+  V flip(V x, const Axes &dims);
   /// Leading and trailing amounts per dimension, last dimension first (torch's order); negative
   /// ones crop.
   V pad(V x, std::vector<i64> amounts, Attr value);
   V index_select(V x, int dim, V index);
 
-  V sum(V x, const Axes& dims, bool keep) { return reduce(op::sum_dim_IntList, x, dims, keep); }
-  V mean(V x, const Axes& dims, bool keep) { return reduce(op::mean_dim, x, dims, keep); }
-  V amax(V x, const Axes& dims, bool keep) { return reduce(op::amax, x, dims, keep); }
-  V amin(V x, const Axes& dims, bool keep) { return reduce(op::amin, x, dims, keep); }
-  V any(V x, const Axes& dims, bool keep) { return reduce(op::any_dims, to_bool(x), dims, keep); }
-  V all(V x, const Axes& dims, bool keep) { return reduce(op::all_dims, to_bool(x), dims, keep); }
+  V sum(V x, const Axes &dims, bool keep) { return reduce(op::sum_dim_IntList, x, dims, keep); }
+  V mean(V x, const Axes &dims, bool keep) { return reduce(op::mean_dim, x, dims, keep); }
+  V amax(V x, const Axes &dims, bool keep) { return reduce(op::amax, x, dims, keep); }
+  V amin(V x, const Axes &dims, bool keep) { return reduce(op::amin, x, dims, keep); }
+  V any(V x, const Axes &dims, bool keep) { return reduce(op::any_dims, to_bool(x), dims, keep); }
+  V all(V x, const Axes &dims, bool keep) { return reduce(op::all_dims, to_bool(x), dims, keep); }
   V to_bool(V x);
   V softmax(V x, int dim);
   V log_softmax(V x, int dim);
@@ -174,24 +173,24 @@ public:
   V linear(V x, V w, V bias);
 
   Shape shape_of(V x) const;
-  SymInt mul_sizes(const Shape& sizes) const;
+  SymInt mul_sizes(const Shape &sizes) const;
 
 private:
-  V reduce(ir::OpCode code, V x, const Axes& dims, bool keep);
+  V reduce(ir::OpCode code, V x, const Axes &dims, bool keep);
   V dummy() const;
   void undo();
 
-  ir::Op& op_;
-  pass::Rewriter& rw_;
+  ir::Op &op_;
+  pass::Rewriter &rw_;
   ir::Builder builder_;
-  ir::Op* mark_; // the operator before the first one made here
+  ir::Op *mark_; // the operator before the first one made here
   bool failed_ = false;
 };
 
 /// Adapts a rule to the rewriter: `set.add("silu", {op::silu}, rule<[](Emit &e) { … }>)`. The rule
 /// returns the value (or one value per result) that replaces the operator, or null for no match.
 template <auto Rule>
-bool rule(ir::Op& op, pass::Rewriter& rw) {
+bool rule(ir::Op &op, pass::Rewriter &rw) {
   Emit e(op, rw);
   if constexpr (std::is_same_v<decltype(Rule(e)), Values>) {
     const Values values = Rule(e);

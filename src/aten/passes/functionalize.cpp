@@ -35,36 +35,36 @@ using ir::Op;
 using ir::Type;
 using ir::Value;
 
-bool writes(const Op& op) {
+bool writes(const Op &op) {
   if (op.has(ir::trait::kInPlace))
     return !op.has(ir::trait::kNoOp) && !op.has(ir::trait::kMovement);
-  const auto& operands = op.def().operands;
+  const auto &operands = op.def().operands;
   return !operands.empty() && operands.back().name == "out";
 }
 
 /// squeeze_, transpose_, detach_: the tensor keeps its elements, so this is a view by another name.
-bool renames_in_place(const Op& op) { return op.has(ir::trait::kInPlace | ir::trait::kMovement); }
+bool renames_in_place(const Op &op) { return op.has(ir::trait::kInPlace | ir::trait::kMovement); }
 
 /// "aten.add_.Tensor" to "aten.add.Tensor"; "aten.add.out" likewise. Null when there is none.
-const ir::OpDef* functional_form(const Op& op) {
+const ir::OpDef *functional_form(const Op &op) {
   std::string name(op.name());
   const size_t dot = name.rfind('.');
   if (dot > 0 && name[dot - 1] == '_')
     name.erase(dot - 1, 1);
-  const ir::Registry& registry = ir::Registry::global();
+  const ir::Registry &registry = ir::Registry::global();
   if (name.ends_with(".out")) {
     name.resize(name.size() - 3);
-    const ir::OpDef* tensor = registry.find(name + "Tensor");
+    const ir::OpDef *tensor = registry.find(name + "Tensor");
     return tensor ? tensor : registry.find(name + "default");
   }
-  if (const ir::OpDef* same = registry.find(name); same || !name.ends_with(".default"))
+  if (const ir::OpDef *same = registry.find(name); same || !name.ends_with(".default"))
     return same;
   return registry.find(name.substr(0, name.size() - 7) + "int"); // transpose_ is transpose.int
 }
 
 class Functionalizer {
 public:
-  Functionalizer(pass::PassContext& ctx, ir::Region& region, bool is_body)
+  Functionalizer(pass::PassContext &ctx, ir::Region &region, bool is_body)
       : ctx_(ctx),
         graph_(ctx.graph),
         region_(region),
@@ -72,7 +72,7 @@ public:
         builder_(graph_, region) {}
 
   void run() {
-    for (Op& op : region_) {
+    for (Op &op : region_) {
       ++ctx_.counters.ops_visited;
       builder_.set_insertion(region_, &op);
       builder_.set_loc(op.loc());
@@ -81,7 +81,7 @@ public:
     finish();
     for (size_t i = dead_.size(); i-- > 0;) {
       bool used = false; // only where an error stopped the walk
-      for (const Value& r : dead_[i]->results())
+      for (const Value &r : dead_[i]->results())
         used |= r.has_uses();
       if (!used)
         graph_.erase(dead_[i]);
@@ -90,7 +90,7 @@ public:
 
 private:
   struct Base {
-    Value* origin = nullptr;
+    Value *origin = nullptr;
     u32 version = 0;
   };
   /// One way of looking at a base. Entry 0 stands for "none".
@@ -98,7 +98,7 @@ private:
     u32 base = 0;
     u32 parent = 0; ///< 0: this is the base itself
     u32 version = 0;
-    Value* now = nullptr;
+    Value *now = nullptr;
     Type type;
     ViewStep step;
     Strides strides;
@@ -107,18 +107,18 @@ private:
   /// A tensor from outside of the program and its content at the end.
   struct Mutation {
     ir::OutputInfo info;
-    Value* value = nullptr;
+    Value *value = nullptr;
     u32 argument = 0; ///< position among the inputs
   };
 
-  u32 find(Value* v) const { return v->id() < of_.size() ? of_[v->id()] : 0; }
-  void bind(Value* v, u32 alias) {
+  u32 find(Value *v) const { return v->id() < of_.size() ? of_[v->id()] : 0; }
+  void bind(Value *v, u32 alias) {
     if (v->id() >= of_.size())
       of_.resize(std::max<size_t>(graph_.num_value_ids(), v->id() + 1), 0);
     of_[v->id()] = alias;
   }
 
-  u32 alias_of(Value* v) {
+  u32 alias_of(Value *v) {
     if (const u32 known = find(v))
       return known;
     bases_.push_back({v, 0});
@@ -133,7 +133,7 @@ private:
   }
 
   /// The value of a view at this point of the program.
-  Value* read(u32 alias) {
+  Value *read(u32 alias) {
     std::vector<u32> stale;
     u32 at = alias;
     while (aliases_[at].version != bases_[aliases_[at].base].version) {
@@ -141,8 +141,8 @@ private:
       at = aliases_[at].parent; // the base itself is never stale
     }
     for (size_t i = stale.size(); i-- > 0;) {
-      Alias& a = aliases_[stale[i]];
-      Value* made = apply_step(builder_, a.step, aliases_[a.parent].now, a.type);
+      Alias &a = aliases_[stale[i]];
+      Value *made = apply_step(builder_, a.step, aliases_[a.parent].now, a.type);
       if (!made)
         return nullptr;
       a.now = made;
@@ -152,11 +152,11 @@ private:
   }
 
   /// `value` becomes the content of the view, and of everything that it is a view of.
-  bool write(u32 alias, Value* value) {
-    std::vector<std::pair<u32, Value*>> changed{{alias, value}};
+  bool write(u32 alias, Value *value) {
+    std::vector<std::pair<u32, Value *>> changed{{alias, value}};
     for (u32 at = alias; aliases_[at].parent;) {
       const u32 parent = aliases_[at].parent;
-      Value* whole = read(parent);
+      Value *whole = read(parent);
       value = whole ? write_back(builder_, aliases_[at].step, whole, value) : nullptr;
       if (!value)
         return false;
@@ -164,40 +164,36 @@ private:
       at = parent;
     }
     const u32 version = ++bases_[aliases_[alias].base].version;
-    for (const auto& [a, v] : changed) {
+    for (const auto &[a, v] : changed) {
       aliases_[a].now = v;
       aliases_[a].version = version;
     }
     return true;
   }
 
-  void unsupported(const Op& op, std::string why, std::string hint) {
-    ctx_.diagnostics.add(pass::at_op(graph_,
-                                     op,
-                                     ErrorKind::Unsupported,
-                                     "aten.functionalize.unsupported",
-                                     std::move(why),
+  void unsupported(const Op &op, std::string why, std::string hint) {
+    ctx_.diagnostics.add(pass::at_op(graph_, op, ErrorKind::Unsupported,
+                                     "aten.functionalize.unsupported", std::move(why),
                                      std::move(hint)));
   }
 
-  void visit(Op& op) {
+  void visit(Op &op) {
     if (op.opcode() == ir::core_op::state)
       alias_of(op.result());
     const bool changes = writes(op);
     const u32 num = op.num_operands();
     targets_.assign(num, 0);
     for (u32 i = 0; i < num; ++i) {
-      Value* v = op.operand(i);
+      Value *v = op.operand(i);
       if (!v || !v->type().is_tensor())
         continue;
       targets_[i] = find(v);
       if (!targets_[i])
         continue;
-      Value* now = read(targets_[i]);
+      Value *now = read(targets_[i]);
       if (!now)
         return unsupported(
-            op,
-            "reads a view whose base was written in place, and which can not be rebuilt",
+            op, "reads a view whose base was written in place, and which can not be rebuilt",
             "clone the tensor before writing to it");
       if (now != v)
         graph_.set_operand(&op, i, now);
@@ -208,12 +204,12 @@ private:
       add_views(op);
   }
 
-  void add_views(Op& op) {
+  void add_views(Op &op) {
     if (op.num_operands() == 0 || !op.operand(0) || !op.operand(0)->type().is_tensor())
       return;
-    Op* view = &op;
+    Op *view = &op;
     if (renames_in_place(op)) {
-      const ir::OpDef* form = functional_form(op);
+      const ir::OpDef *form = functional_form(op);
       view = form ? clone_as(op, *form, op.operand(0), {op.result()->type()}) : nullptr;
       if (!view)
         return unsupported(op, "has no functional form", "write the model without it");
@@ -246,9 +242,9 @@ private:
   }
 
   /// `op` as the operator `def`, its first operand replaced; types inferred when none are given.
-  Op* clone_as(Op& op, const ir::OpDef& def, Value* self, std::vector<Type> types) {
-    std::vector<Value*> operands;
-    for (const ir::Use& use : op.operand_uses())
+  Op *clone_as(Op &op, const ir::OpDef &def, Value *self, std::vector<Type> types) {
+    std::vector<Value *> operands;
+    for (const ir::Use &use : op.operand_uses())
       operands.push_back(use.value());
     if (!operands.empty())
       operands[0] = self;
@@ -260,13 +256,13 @@ private:
         attrs.push_back({op.def().attrs[i].name, op.attr(i)});
     if (!types.empty())
       return builder_.create_typed(def.opcode, operands, attrs, types);
-    Result<Op*> made = builder_.try_create(def.opcode, operands, attrs);
+    Result<Op *> made = builder_.try_create(def.opcode, operands, attrs);
     return made ? *made : nullptr;
   }
 
   /// `value` converted and repeated to a type.
-  Value* fit(Value* value, Type type) {
-    ir::Context& ctx = graph_.context();
+  Value *fit(Value *value, Type type) {
+    ir::Context &ctx = graph_.context();
     if (value->type().element() != type.element()) {
       const Type cast = ctx.with_element(value->type(), type.element());
       const ir::NamedAttr dtype{"dtype", ir::Attr::of_element(type.element())};
@@ -279,23 +275,23 @@ private:
     return value;
   }
 
-  void apply_write(Op& op) {
+  void apply_write(Op &op) {
     const bool out = op.def().operands.back().name == "out";
     const u32 slot = out ? op.num_operands() - 1 : 0;
     const u32 target = targets_[slot] ? targets_[slot] : alias_of(op.operand(slot));
     const Type type = aliases_[target].type;
-    Value* value = nullptr;
+    Value *value = nullptr;
     if (op.opcode() == op::copy_) {
       value = fit(op.operand(1), type);
       if (value != op.operand(1))
         graph_.set_name(value, op.result()->name());
     } else {
-      const ir::OpDef* form = functional_form(op);
+      const ir::OpDef *form = functional_form(op);
       if (!form)
-        return unsupported(
-            op, "writes in place and has no functional form", "write the model without it");
+        return unsupported(op, "writes in place and has no functional form",
+                           "write the model without it");
       const bool keeps = form->has(ir::trait::kSameType) && !out;
-      Op* made =
+      Op *made =
           clone_as(op, *form, op.operand(0), keeps ? std::vector<Type>{type} : std::vector<Type>{});
       if (!made) // operators whose result types only the importer knows
         made = clone_as(op, *form, op.operand(0), {type});
@@ -304,8 +300,7 @@ private:
       value = fit(made->result(), type);
     }
     if (!write(target, value))
-      return unsupported(op,
-                         "writes through a view that chute can not write back",
+      return unsupported(op, "writes through a view that chute can not write back",
                          "clone the view, or write to the tensor itself");
     if (op.num_results())
       bind(op.result(), target);
@@ -313,25 +308,25 @@ private:
   }
 
   void finish();
-  void add_mutations(std::vector<Mutation>& mutations);
+  void add_mutations(std::vector<Mutation> &mutations);
   void freeze_states();
-  std::string input_name(const Value* argument) const {
-    for (const ir::InputInfo& in : graph_.inputs())
+  std::string input_name(const Value *argument) const {
+    for (const ir::InputInfo &in : graph_.inputs())
       if (in.value == argument)
         return in.name;
     return std::string(graph_.context().string(argument->name()));
   }
 
-  pass::PassContext& ctx_;
-  ir::Graph& graph_;
-  ir::Region& region_;
+  pass::PassContext &ctx_;
+  ir::Graph &graph_;
+  ir::Region &region_;
   const bool is_body_;
   ir::Builder builder_;
   std::vector<Base> bases_;
   std::vector<Alias> aliases_ = std::vector<Alias>(1);
   std::vector<u32> of_;      // by value id: its alias, 0 for none
   std::vector<u32> targets_; // aliases of the visited operator's operands
-  std::vector<Op*> dead_;
+  std::vector<Op *> dead_;
 };
 
 /// Counters of training that no inference reads.
@@ -340,19 +335,18 @@ bool is_training_counter(std::string_view name) { return name.ends_with("num_bat
 void Functionalizer::finish() {
   std::vector<Mutation> buffers, inputs;
   for (u32 i = 1; i < aliases_.size(); ++i) {
-    const Alias& a = aliases_[i];
-    Base& base = bases_[a.base];
+    const Alias &a = aliases_[i];
+    Base &base = bases_[a.base];
     if (a.parent || base.version == 0)
       continue;
-    Op* producer = base.origin->producer();
+    Op *producer = base.origin->producer();
     const bool constant = producer && producer->opcode() == ir::core_op::constant;
     const bool state = producer && producer->opcode() == ir::core_op::state;
     if (producer && !constant && !state)
       continue;
     if (!is_body_) {
-      if (Op* owner = region_.parent_op())
-        unsupported(*owner,
-                    "a branch or loop body writes to a tensor from outside of it",
+      if (Op *owner = region_.parent_op())
+        unsupported(*owner, "a branch or loop body writes to a tensor from outside of it",
                     "return the new value instead");
       continue;
     }
@@ -375,7 +369,7 @@ void Functionalizer::finish() {
       const ir::NamedAttr attrs[] = {{"name", graph_.context().string_attr(info.target)},
                                      {"value", producer->attr("value")}};
       const Type type = base.origin->type();
-      Value* made = builder_.create_typed(ir::core_op::state, {}, attrs, {&type, 1})->result();
+      Value *made = builder_.create_typed(ir::core_op::state, {}, attrs, {&type, 1})->result();
       graph_.set_name(made, base.origin->name());
       graph_.set_name(base.origin, {});
       graph_.replace_all_uses(base.origin, made);
@@ -384,9 +378,8 @@ void Functionalizer::finish() {
   }
   if (!is_body_)
     return;
-  std::stable_sort(inputs.begin(), inputs.end(), [](const auto& a, const auto& b) {
-    return a.argument < b.argument;
-  });
+  std::stable_sort(inputs.begin(), inputs.end(),
+                   [](const auto &a, const auto &b) { return a.argument < b.argument; });
   buffers.insert(buffers.end(), inputs.begin(), inputs.end());
   if (!buffers.empty())
     add_mutations(buffers);
@@ -394,21 +387,21 @@ void Functionalizer::finish() {
 }
 
 /// The changed tensors become the first operands of the return and the first outputs.
-void Functionalizer::add_mutations(std::vector<Mutation>& mutations) {
-  Op* old = graph_.return_op();
+void Functionalizer::add_mutations(std::vector<Mutation> &mutations) {
+  Op *old = graph_.return_op();
   if (!old)
     return;
-  std::vector<Value*> values;
+  std::vector<Value *> values;
   std::vector<ir::OutputInfo> infos;
-  for (Mutation& m : mutations) {
+  for (Mutation &m : mutations) {
     m.info.operand = static_cast<i32>(values.size());
     infos.push_back(std::move(m.info));
     values.push_back(m.value);
   }
   const auto shift = static_cast<i32>(values.size());
-  for (const ir::Use& use : old->operand_uses())
+  for (const ir::Use &use : old->operand_uses())
     values.push_back(use.value());
-  for (ir::OutputInfo& o : graph_.outputs())
+  for (ir::OutputInfo &o : graph_.outputs())
     if (o.operand >= 0)
       o.operand += shift;
   graph_.outputs().insert(graph_.outputs().begin(), infos.begin(), infos.end());
@@ -420,18 +413,18 @@ void Functionalizer::add_mutations(std::vector<Mutation>& mutations) {
 
 void Functionalizer::freeze_states() {
   std::vector<std::string_view> written;
-  for (const ir::OutputInfo& o : graph_.outputs())
+  for (const ir::OutputInfo &o : graph_.outputs())
     if (o.kind == ir::OutputKind::BufferMutation)
       written.push_back(o.target);
   std::sort(written.begin(), written.end());
-  for (const Base& base : bases_) {
-    Op* op = base.origin->producer();
+  for (const Base &base : bases_) {
+    Op *op = base.origin->producer();
     if (!op || op->opcode() != ir::core_op::state ||
         std::binary_search(written.begin(), written.end(), op->attr("name").as_string()))
       continue;
     builder_.set_insertion(region_, op);
     builder_.set_loc(op->loc());
-    Value* made = builder_.constant(op->attr("value").as_constant(), base.origin->name());
+    Value *made = builder_.constant(op->attr("value").as_constant(), base.origin->name());
     graph_.replace_all_uses(base.origin, made);
     dead_.push_back(op);
   }
@@ -439,19 +432,19 @@ void Functionalizer::freeze_states() {
 
 } // namespace
 
-void functionalize_pass(pass::PassContext& ctx) {
-  ir::Graph& graph = ctx.graph;
+void functionalize_pass(pass::PassContext &ctx) {
+  ir::Graph &graph = ctx.graph;
   bool any = false;
-  std::vector<ir::Region*> nested;
-  ir::walk(graph, [&](Op& op) {
+  std::vector<ir::Region *> nested;
+  ir::walk(graph, [&](Op &op) {
     any |= writes(op) || renames_in_place(op) || op.opcode() == ir::core_op::state;
-    for (ir::Region* r : op.regions())
+    for (ir::Region *r : op.regions())
       nested.push_back(r);
   });
   if (!any)
     return;
   Functionalizer(ctx, graph.body(), true).run();
-  for (ir::Region* r : nested)
+  for (ir::Region *r : nested)
     Functionalizer(ctx, *r, false).run();
 }
 

@@ -15,25 +15,22 @@ namespace chute::aten {
 
 namespace {
 
-bool is_functional(pass::PassContext& ctx) {
-  const ir::Op* in_place = nullptr;
-  ir::walk(ctx.graph, [&](ir::Op& op) {
+bool is_functional(pass::PassContext &ctx) {
+  const ir::Op *in_place = nullptr;
+  ir::walk(ctx.graph, [&](ir::Op &op) {
     if (!in_place && op.has(ir::trait::kInPlace) && !op.has(ir::trait::kNoOp))
       in_place = &op;
   });
   if (in_place)
-    ctx.diagnostics.add(pass::at_op(ctx.graph,
-                                    *in_place,
-                                    ErrorKind::Failure,
-                                    "aten.normalize.in_place",
-                                    "the program still holds operators that write in place",
-                                    "run functionalize first"));
+    ctx.diagnostics.add(pass::at_op(
+        ctx.graph, *in_place, ErrorKind::Failure, "aten.normalize.in_place",
+        "the program still holds operators that write in place", "run functionalize first"));
   return !in_place;
 }
 
 } // namespace
 
-void add_normalize_rules(pass::PatternSet& set) {
+void add_normalize_rules(pass::PatternSet &set) {
   add_rename_rules(set);
   add_no_op_rules(set);
   add_scalar_rules(set);
@@ -41,7 +38,7 @@ void add_normalize_rules(pass::PatternSet& set) {
   add_dim_rules(set);
 }
 
-void normalize_pass(pass::PassContext& ctx) {
+void normalize_pass(pass::PassContext &ctx) {
   static const pass::PatternSet rules = [] {
     pass::PatternSet set;
     add_normalize_rules(set);

@@ -15,10 +15,10 @@ void register_aten_passes();
 /// without aliasing, explicit promotion and (once `check-core` has passed) core operators only.
 std::vector<std::string> core_pipeline();
 
-void add_normalize_rules(pass::PatternSet& set);
+void add_normalize_rules(pass::PatternSet &set);
 
 /// Whether an operator may remain after `decompose`: core, quantization (another stage's), or a
 /// higher-order operator with regions.
-bool is_core(const ir::Op& op);
+bool is_core(const ir::Op &op);
 
 } // namespace chute::aten

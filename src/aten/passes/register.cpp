@@ -2,7 +2,7 @@
 
 namespace chute::aten {
 
-#define PASS(name, function, summary) void function(pass::PassContext& ctx);
+#define PASS(name, function, summary) void function(pass::PassContext &ctx);
 #include "aten/passes.def"
 #undef PASS
 

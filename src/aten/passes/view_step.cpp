@@ -20,7 +20,7 @@ int wrap(i64 d, int rank) {
   return static_cast<int>(d < 0 ? d + n : d);
 }
 
-int dim_attr(const ir::Op& op, std::string_view name, int rank) {
+int dim_attr(const ir::Op &op, std::string_view name, int rank) {
   const Attr a = op.attr(name);
   return a.kind() == ir::AttrKind::Int && a.as_int().is_static() ? wrap(a.as_int().value(), rank)
                                                                  : 0;
@@ -50,7 +50,7 @@ std::vector<int> swapped(int rank, int a, int b) {
 }
 
 /// The kind of alias by operator, before layouts are looked at.
-ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
+ViewStep step_of(ir::Context &ctx, const ir::Op &op, u32 index) {
   const ir::Type from = op.operand(0)->type(), to = op.result(index)->type();
   const int rank = from.rank();
   ViewStep s;
@@ -70,13 +70,14 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
     ON(alias)
     ON(detach)
     ON(detach_)
-    ON(lift) ON(lift_fresh) ON(positive) ON(data) ON(resolve_conj) ON(resolve_neg)
-        s.kind = Kind::Same;
+    ON(lift)
+    ON(lift_fresh) ON(positive) ON(data) ON(resolve_conj) ON(resolve_neg) s.kind = Kind::Same;
     break;
     ON(to_device)
     ON(to_dtype)
     ON(to_dtype_layout)
-    ON(to_other) ON(to_prim_dtype) s.kind =
+    ON(to_other)
+    ON(to_prim_dtype) s.kind =
         op.attr("copy").kind() == ir::AttrKind::Bool && op.attr("copy").as_bool() ? Kind::Copy
         : from.element() == to.element()                                          ? Kind::Same
                                                                                   : Kind::Copy;
@@ -89,11 +90,8 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
       s.kind = Kind::Slice;
       s.dim = dim_attr(op, "dim", rank);
       s.step = op.attr("step").as_int();
-      const SliceRange r = resolve_slice(ctx.sym(),
-                                         from.dim(s.dim),
-                                         optional_int(op.attr("start")),
-                                         optional_int(op.attr("end")),
-                                         s.step);
+      const SliceRange r = resolve_slice(ctx.sym(), from.dim(s.dim), optional_int(op.attr("start")),
+                                         optional_int(op.attr("end")), s.step);
       s.start = r.start;
       s.end = r.end;
       break;
@@ -110,7 +108,8 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
     ON(split_Tensor)
     ON(split_sizes)
     ON(split_with_sizes)
-    ON(chunk) ON(unsafe_chunk) ON(tensor_split_indices) ON(tensor_split_sections)
+    ON(chunk)
+    ON(unsafe_chunk) ON(tensor_split_indices) ON(tensor_split_sections)
         part(dim_attr(op, "dim", rank));
     break;
     ON(hsplit_int) part(rank == 1 ? 0 : 1);
@@ -156,14 +155,15 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
     ON(movedim_intlist)
     ON(moveaxis_int)
     ON(moveaxis_intlist)
-        permute(movedim_order(rank, int_list(op.attr("source")), int_list(op.attr("destination"))));
+    permute(movedim_order(rank, int_list(op.attr("source")), int_list(op.attr("destination"))));
     break;
     ON(view)
     ON(reshape)
     ON(reshape_as)
-    ON(view_as) ON(flatten_using_ints) ON(unflatten_int) ON(squeeze) ON(squeeze_dim)
-        ON(squeeze_dims) ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d)
-            ON(contiguous) s.kind = Kind::Reshape;
+    ON(view_as)
+    ON(flatten_using_ints) ON(unflatten_int) ON(squeeze) ON(squeeze_dim) ON(squeeze_dims)
+        ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d) ON(contiguous)
+            s.kind = Kind::Reshape;
     break;
     ON(expand) ON(expand_as) ON(broadcast_to) s.kind = Kind::Expand;
     break;
@@ -192,8 +192,8 @@ ViewStep step_of(ir::Context& ctx, const ir::Op& op, u32 index) {
 
 /// Strides of a reshape that shares memory; nullopt when it has to copy. Each run of new dimensions
 /// must lie in a run of old ones that are contiguous among themselves.
-std::optional<std::vector<SymInt>>
-reshape_strides(const Strides& parent, ir::Type from, ir::Type to) {
+std::optional<std::vector<SymInt>> reshape_strides(const Strides &parent, ir::Type from,
+                                                   ir::Type to) {
   if (!parent.known || !from.has_static_shape() || !to.has_static_shape())
     return std::nullopt;
   std::vector<SymInt> out(size_t(to.rank()), 1);
@@ -223,32 +223,27 @@ reshape_strides(const Strides& parent, ir::Type from, ir::Type to) {
   return d < 0 ? std::optional(out) : std::nullopt;
 }
 
-ir::Value* make(ir::Builder& b,
-                ir::OpCode code,
-                std::initializer_list<ir::Value*> operands,
-                std::initializer_list<ir::NamedAttr> attrs,
-                ir::Type type) {
+ir::Value *make(ir::Builder &b, ir::OpCode code, std::initializer_list<ir::Value *> operands,
+                std::initializer_list<ir::NamedAttr> attrs, ir::Type type) {
   return b
-      .create_typed(code,
-                    std::span<ir::Value* const>(operands.begin(), operands.size()),
-                    std::span<const ir::NamedAttr>(attrs.begin(), attrs.size()),
-                    {&type, 1})
+      .create_typed(code, std::span<ir::Value *const>(operands.begin(), operands.size()),
+                    std::span<const ir::NamedAttr>(attrs.begin(), attrs.size()), {&type, 1})
       ->result();
 }
 
-ir::Value* permuted(ir::Builder& b, ir::Value* x, const std::vector<int>& order, ir::Type type) {
+ir::Value *permuted(ir::Builder &b, ir::Value *x, const std::vector<int> &order, ir::Type type) {
   std::vector<SymInt> dims(order.begin(), order.end());
   return make(b, op::permute, {x}, {{"dims", b.context().ints_attr(dims)}}, type);
 }
 
-ir::Value* viewed(ir::Builder& b, ir::Value* x, ir::Type type) {
+ir::Value *viewed(ir::Builder &b, ir::Value *x, ir::Type type) {
   return make(b, op::view, {x}, {{"size", b.context().ints_attr(type.shape())}}, type);
 }
 
 } // namespace
 
-std::vector<int>
-movedim_order(int rank, const std::vector<i64>& source, const std::vector<i64>& destination) {
+std::vector<int> movedim_order(int rank, const std::vector<i64> &source,
+                               const std::vector<i64> &destination) {
   std::vector<int> order(size_t(rank), -1);
   std::vector<bool> taken(size_t(rank), false);
   for (size_t i = 0; i < source.size(); ++i) {
@@ -257,7 +252,7 @@ movedim_order(int rank, const std::vector<i64>& source, const std::vector<i64>& 
     taken[size_t(from)] = true;
   }
   int next = 0;
-  for (int& d : order) {
+  for (int &d : order) {
     if (d >= 0)
       continue;
     while (taken[size_t(next)])
@@ -267,14 +262,14 @@ movedim_order(int rank, const std::vector<i64>& source, const std::vector<i64>& 
   return order;
 }
 
-Strides dense_strides(ir::Context& ctx, ir::Type type) {
+Strides dense_strides(ir::Context &ctx, ir::Type type) {
   Strides s{true, std::vector<SymInt>(size_t(type.rank()), 1)};
   for (int d = type.rank() - 2; d >= 0; --d)
     s.of[size_t(d)] = ctx.sym().mul(s.of[size_t(d) + 1], type.dim(d + 1));
   return s;
 }
 
-bool is_dense(ir::Context& ctx, ir::Type type, const Strides& strides) {
+bool is_dense(ir::Context &ctx, ir::Type type, const Strides &strides) {
   if (!strides.known)
     return false;
   const Strides dense = dense_strides(ctx, type);
@@ -284,8 +279,8 @@ bool is_dense(ir::Context& ctx, ir::Type type, const Strides& strides) {
   return true;
 }
 
-ViewStep
-view_step(ir::Context& ctx, const ir::Op& op, u32 index, const Strides& parent, Strides& out) {
+ViewStep view_step(ir::Context &ctx, const ir::Op &op, u32 index, const Strides &parent,
+                   Strides &out) {
   ViewStep s = step_of(ctx, op, index);
   const ir::Type from = op.operand(0)->type(), to = op.result(index)->type();
   out = parent;
@@ -340,41 +335,32 @@ view_step(ir::Context& ctx, const ir::Op& op, u32 index, const Strides& parent, 
   return s;
 }
 
-ir::Value* apply_step(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::Type type) {
-  ir::Context& ctx = b.context();
+ir::Value *apply_step(ir::Builder &b, const ViewStep &s, ir::Value *parent, ir::Type type) {
+  ir::Context &ctx = b.context();
   switch (s.kind) {
   case Kind::Same: return parent;
   case Kind::Slice:
-    return make(b,
-                op::slice_Tensor,
-                {parent},
+    return make(b, op::slice_Tensor, {parent},
                 {{"dim", Attr::of_int(s.dim)},
                  {"start", Attr::of_int(s.start)},
                  {"end", Attr::of_int(s.end)},
                  {"step", Attr::of_int(s.step)}},
                 type);
   case Kind::Select:
-    return make(b,
-                op::select_int,
-                {parent},
-                {{"dim", Attr::of_int(s.dim)}, {"index", Attr::of_int(s.start)}},
-                type);
+    return make(b, op::select_int, {parent},
+                {{"dim", Attr::of_int(s.dim)}, {"index", Attr::of_int(s.start)}}, type);
   case Kind::Permute: return permuted(b, parent, s.order, type);
   case Kind::Reshape: return viewed(b, parent, type);
   case Kind::Expand:
     return make(b, op::expand, {parent}, {{"size", ctx.ints_attr(type.shape())}}, type);
   case Kind::Diagonal:
-    return make(b,
-                op::diagonal,
-                {parent},
+    return make(b, op::diagonal, {parent},
                 {{"offset", Attr::of_int(s.start)},
                  {"dim1", Attr::of_int(s.dim)},
                  {"dim2", Attr::of_int(s.other_dim)}},
                 type);
   case Kind::AsStrided:
-    return make(b,
-                op::as_strided,
-                {parent},
+    return make(b, op::as_strided, {parent},
                 {{"size", ctx.ints_attr(type.shape())},
                  {"stride", ctx.ints_attr(s.strides)},
                  {"storage_offset", Attr::of_int(s.start)}},
@@ -385,28 +371,23 @@ ir::Value* apply_step(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::
   }
 }
 
-ir::Value* write_back(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::Value* value) {
-  ir::Context& ctx = b.context();
+ir::Value *write_back(ir::Builder &b, const ViewStep &s, ir::Value *parent, ir::Value *value) {
+  ir::Context &ctx = b.context();
   const ir::Type type = parent->type();
   switch (s.kind) {
   case Kind::Same: return value;
   case Kind::Slice:
     if (value->type() == type && s.step == SymInt(1))
       return value; // the whole of it
-    return make(b,
-                op::slice_scatter,
-                {parent, value},
+    return make(b, op::slice_scatter, {parent, value},
                 {{"dim", Attr::of_int(s.dim)},
                  {"start", Attr::of_int(s.start)},
                  {"end", Attr::of_int(s.end)},
                  {"step", Attr::of_int(s.step)}},
                 type);
   case Kind::Select:
-    return make(b,
-                op::select_scatter,
-                {parent, value},
-                {{"dim", Attr::of_int(s.dim)}, {"index", Attr::of_int(s.start)}},
-                type);
+    return make(b, op::select_scatter, {parent, value},
+                {{"dim", Attr::of_int(s.dim)}, {"index", Attr::of_int(s.start)}}, type);
   case Kind::Permute: {
     std::vector<int> back(s.order.size());
     for (size_t i = 0; i < s.order.size(); ++i)
@@ -423,9 +404,7 @@ ir::Value* write_back(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::
       if (d >= lead && wide.dim(d) == type.dim(d - lead))
         continue;
       shape[size_t(d)] = 1;
-      value = make(b,
-                   op::slice_Tensor,
-                   {value},
+      value = make(b, op::slice_Tensor, {value},
                    {{"dim", Attr::of_int(d)},
                     {"start", Attr::of_int(0)},
                     {"end", Attr::of_int(1)},
@@ -435,17 +414,13 @@ ir::Value* write_back(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::
     return viewed(b, value, type);
   }
   case Kind::Diagonal:
-    return make(b,
-                op::diagonal_scatter,
-                {parent, value},
+    return make(b, op::diagonal_scatter, {parent, value},
                 {{"offset", Attr::of_int(s.start)},
                  {"dim1", Attr::of_int(s.dim)},
                  {"dim2", Attr::of_int(s.other_dim)}},
                 type);
   case Kind::AsStrided:
-    return make(b,
-                op::as_strided_scatter,
-                {parent, value},
+    return make(b, op::as_strided_scatter, {parent, value},
                 {{"size", ctx.ints_attr(value->type().shape())},
                  {"stride", ctx.ints_attr(s.strides)},
                  {"storage_offset", Attr::of_int(s.start)}},

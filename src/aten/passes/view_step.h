@@ -41,22 +41,22 @@ struct Strides {
 };
 
 /// Dense row-major strides.
-Strides dense_strides(ir::Context& ctx, ir::Type type);
-bool is_dense(ir::Context& ctx, ir::Type type, const Strides& strides);
+Strides dense_strides(ir::Context &ctx, ir::Type type);
+bool is_dense(ir::Context &ctx, ir::Type type, const Strides &strides);
 
 /// What result `index` of `op` is to its first operand, whose strides decide whether reshape,
 /// flatten and contiguous share memory with it. `out` gets the result's strides.
-ViewStep
-view_step(ir::Context& ctx, const ir::Op& op, u32 index, const Strides& parent, Strides& out);
+ViewStep view_step(ir::Context &ctx, const ir::Op &op, u32 index, const Strides &parent,
+                   Strides &out);
 
 /// The view of `parent`, of type `type`, inserted by `b`.
-ir::Value* apply_step(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::Type type);
+ir::Value *apply_step(ir::Builder &b, const ViewStep &s, ir::Value *parent, ir::Type type);
 
 /// `parent` with `value` written where the view lies; null where no inverse exists.
-ir::Value* write_back(ir::Builder& b, const ViewStep& s, ir::Value* parent, ir::Value* value);
+ir::Value *write_back(ir::Builder &b, const ViewStep &s, ir::Value *parent, ir::Value *value);
 
 /// Order of dimensions after moving `source` to `destination`, the others keeping theirs.
-std::vector<int>
-movedim_order(int rank, const std::vector<i64>& source, const std::vector<i64>& destination);
+std::vector<int> movedim_order(int rank, const std::vector<i64> &source,
+                               const std::vector<i64> &destination);
 
 } // namespace chute::aten

@@ -11,19 +11,19 @@ namespace {
 namespace a = aten::op;
 
 /// Operand `i` in the element type of the result (torch promotes on the way).
-Value* promoted(Emit& e, u32 i) { return e.cast(e.arg(i), e.element()); }
+Value *promoted(Emit &e, u32 i) { return e.cast(e.arg(i), e.element()); }
 
-bool is_bool(const Value* v) { return v->type().element() == ElementType::Bool; }
-bool is_float(const Value* v) { return ir::is_float(v->type().element()); }
+bool is_bool(const Value *v) { return v->type().element() == ElementType::Bool; }
+bool is_float(const Value *v) { return ir::is_float(v->type().element()); }
 
 template <OpCode code>
-Value* unary(Emit& e) {
+Value *unary(Emit &e) {
   return e(code, {promoted(e, 0)});
 }
 
 /// Arithmetic that on bool is a logical operator (or, and, xor) in torch.
 template <OpCode code, OpCode on_bool>
-Value* arithmetic(Emit& e) {
+Value *arithmetic(Emit &e) {
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   if (e.element() == ElementType::Bool)
     return e(on_bool, {x, y});
@@ -36,72 +36,72 @@ Value* arithmetic(Emit& e) {
 }
 
 template <OpCode code>
-Value* compare(Emit& e) {
+Value *compare(Emit &e) {
   return e(code, {e.arg(0), e.arg(1)});
 }
 template <OpCode code>
-Value* logical(Emit& e) {
+Value *logical(Emit &e) {
   return e(code, {e.as_bool(e.arg(0)), e.as_bool(e.arg(1))});
 }
 
 /// and, or: on bool only; Circle has no bitwise and or or of integers.
 template <OpCode code>
-Value* bitwise(Emit& e) {
+Value *bitwise(Emit &e) {
   if (e.element() != ElementType::Bool)
     return e.unsupported("Circle has no bitwise and/or of integers",
                          "use torch.logical_and/logical_or on bool tensors");
   return e(code, {e.arg(0), e.arg(1)});
 }
 
-Value* bitwise_xor(Emit& e) {
+Value *bitwise_xor(Emit &e) {
   if (e.element() == ElementType::Bool)
     return e(op::NOT_EQUAL, {e.arg(0), e.arg(1)});
   return e(op::BITWISE_XOR, {promoted(e, 0), promoted(e, 1)});
 }
 
-Value* bitwise_not(Emit& e) {
-  Value* x = e.arg(0);
+Value *bitwise_not(Emit &e) {
+  Value *x = e.arg(0);
   if (is_bool(x))
     return e(op::LOGICAL_NOT, {x});
   return e.sub(e(op::NEG, {x}), e.like(x, 1)); // two's complement
 }
 
-Value* logical_not(Emit& e) {
-  Value* x = e.arg(0);
+Value *logical_not(Emit &e) {
+  Value *x = e.arg(0);
   return is_bool(x) ? e(op::LOGICAL_NOT, {x}) : e(op::EQUAL, {x, e.like(x, 0)});
 }
 
-Value* divide(Emit& e) { return e.div(promoted(e, 0), promoted(e, 1)); }
+Value *divide(Emit &e) { return e.div(promoted(e, 0), promoted(e, 1)); }
 
-Value* round_of(Emit& e, Value* x) { return e(op::ROUND, {x}); }
-Value* floor_of(Emit& e, Value* x) { return e(op::FLOOR, {x}); }
+Value *round_of(Emit &e, Value *x) { return e(op::ROUND, {x}); }
+Value *floor_of(Emit &e, Value *x) { return e(op::FLOOR, {x}); }
 /// ceil(x) = -floor(-x); CEIL itself is in no runtime.
-Value* ceil_of(Emit& e, Value* x) { return e(op::NEG, {floor_of(e, e(op::NEG, {x}))}); }
-Value* trunc_of(Emit& e, Value* x) {
+Value *ceil_of(Emit &e, Value *x) { return e(op::NEG, {floor_of(e, e(op::NEG, {x}))}); }
+Value *trunc_of(Emit &e, Value *x) {
   return e.select(e(op::LESS, {x, e.like(x, 0)}), ceil_of(e, x), floor_of(e, x));
 }
 
-template <Value* (*fn)(Emit&, Value*)>
-Value* rounding(Emit& e) {
-  Value* x = e.arg(0);
+template <Value *(*fn)(Emit &, Value *)>
+Value *rounding(Emit &e) {
+  Value *x = e.arg(0);
   return is_float(x) ? fn(e, x) : x;
 }
 
 /// floor(x / y) of integers from the truncating quotient: one less where the remainder has a sign
 /// other than the divisor's.
-Value* floor_div_ints(Emit& e, Value* x, Value* y) {
+Value *floor_div_ints(Emit &e, Value *x, Value *y) {
   if (e.element() == ElementType::I32)
     return e(op::FLOOR_DIV, {x, y});
-  Value* q = e.div(x, y);
-  Value* rest = e.sub(x, e.mul(q, y));
-  Value* zero = e.like(x, 0);
-  Value* apart = e(op::NOT_EQUAL, {e(op::LESS, {rest, zero}), e(op::LESS, {y, zero})});
-  Value* inexact = e(op::NOT_EQUAL, {rest, zero});
-  Value* down = e.cast(e(op::LOGICAL_AND, {apart, inexact}), e.element());
+  Value *q = e.div(x, y);
+  Value *rest = e.sub(x, e.mul(q, y));
+  Value *zero = e.like(x, 0);
+  Value *apart = e(op::NOT_EQUAL, {e(op::LESS, {rest, zero}), e(op::LESS, {y, zero})});
+  Value *inexact = e(op::NOT_EQUAL, {rest, zero});
+  Value *down = e.cast(e(op::LOGICAL_AND, {apart, inexact}), e.element());
   return e.sub(q, down);
 }
 
-Value* divide_mode(Emit& e) {
+Value *divide_mode(Emit &e) {
   const Attr mode = e.attr("rounding_mode");
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   if (mode.is_none())
@@ -113,7 +113,7 @@ Value* divide_mode(Emit& e) {
 }
 
 /// torch.remainder: sign of the divisor.
-Value* remainder(Emit& e) {
+Value *remainder(Emit &e) {
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   if (e.element() == ElementType::I32)
     return e.sub(x, e.mul(floor_div_ints(e, x, y), y));
@@ -121,16 +121,16 @@ Value* remainder(Emit& e) {
 }
 
 /// torch.fmod: sign of the dividend. On floats |x| mod |y| is exact either way.
-Value* fmod(Emit& e) {
+Value *fmod(Emit &e) {
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   if (!ir::is_float(e.element()))
     return e.sub(x, e.mul(e.div(x, y), y));
-  Value* m = e(op::FLOOR_MOD, {e(op::ABS, {x}), e(op::ABS, {y})});
+  Value *m = e(op::FLOOR_MOD, {e(op::ABS, {x}), e(op::ABS, {y})});
   return e.select(e(op::LESS, {x, e.like(x, 0)}), e(op::NEG, {m}), m);
 }
 
-Value* power(Emit& e) {
-  Value* x = promoted(e, 0);
+Value *power(Emit &e) {
+  Value *x = promoted(e, 0);
   if (const std::optional<double> p = splat_of(e.arg(1));
       p && e.arg(1)->type().num_elements() == 1 &&
       x->type().shape().size() == e.type().shape().size()) {
@@ -149,62 +149,62 @@ Value* power(Emit& e) {
   return e(op::POW, {x, promoted(e, 1)});
 }
 
-Value* where(Emit& e) { return e.select(e.as_bool(e.arg(0)), promoted(e, 1), promoted(e, 2)); }
+Value *where(Emit &e) { return e.select(e.as_bool(e.arg(0)), promoted(e, 1), promoted(e, 2)); }
 
-Value* to_copy(Emit& e) { return e.cast(e.arg(0), e.element()); }
+Value *to_copy(Emit &e) { return e.cast(e.arg(0), e.element()); }
 
-Value* sign(Emit& e) {
+Value *sign(Emit &e) {
   // 0 for NaN, as torch.
-  Value* x = e.arg(0);
+  Value *x = e.arg(0);
   if (is_bool(x))
     return x;
-  Value* zero = e.like(x, 0);
+  Value *zero = e.like(x, 0);
   return e.sub(e.cast(e(op::GREATER, {x, zero}), e.element()),
                e.cast(e(op::LESS, {x, zero}), e.element()));
 }
 
-Value* isnan(Emit& e) { return e(op::NOT_EQUAL, {e.arg(0), e.arg(0)}); }
-Value* isinf(Emit& e) {
-  Value* x = e.arg(0);
+Value *isnan(Emit &e) { return e(op::NOT_EQUAL, {e.arg(0), e.arg(0)}); }
+Value *isinf(Emit &e) {
+  Value *x = e.arg(0);
   if (!is_float(x))
     return e(op::NOT_EQUAL, {x, x});
   return e(op::EQUAL, {e(op::ABS, {x}), e.like(x, std::numeric_limits<double>::infinity())});
 }
 
-Value* reciprocal(Emit& e) {
-  Value* x = promoted(e, 0);
+Value *reciprocal(Emit &e) {
+  Value *x = promoted(e, 0);
   return e.div(e.like(x, 1), x);
 }
 
-Value* gelu(Emit& e) {
-  return e(
-      op::GELU, {e.arg(0)}, {{"approximate", of(e.attr("approximate").as_string() == "tanh")}});
+Value *gelu(Emit &e) {
+  return e(op::GELU, {e.arg(0)},
+           {{"approximate", of(e.attr("approximate").as_string() == "tanh")}});
 }
 
-Value* leaky_relu(Emit& e) {
+Value *leaky_relu(Emit &e) {
   return e(op::LEAKY_RELU, {e.arg(0)}, {{"alpha", of(e.number("negative_slope", 0.01))}});
 }
 
 /// scale * (max(x, 0) + alpha * min(elu(input_scale * x), 0)); the plain ELU is one operator.
-Value* elu(Emit& e) {
-  Value* x = e.arg(0);
+Value *elu(Emit &e) {
+  Value *x = e.arg(0);
   const double alpha = e.number("alpha", 1), scale = e.number("scale", 1),
                inner = e.number("input_scale", 1);
   if (alpha == 1 && scale == 1 && inner == 1)
     return e(op::ELU, {x});
-  Value* curve = e(op::ELU, {inner == 1 ? x : e.mul(x, e.like(x, inner))});
-  Value* low = e.mul(e(op::MINIMUM, {curve, e.like(x, 0)}), e.like(x, alpha));
-  Value* sum = e.add(e(op::RELU, {x}), low);
+  Value *curve = e(op::ELU, {inner == 1 ? x : e.mul(x, e.like(x, inner))});
+  Value *low = e.mul(e(op::MINIMUM, {curve, e.like(x, 0)}), e.like(x, alpha));
+  Value *sum = e.add(e(op::RELU, {x}), low);
   return scale == 1 ? sum : e.mul(sum, e.like(x, scale));
 }
 
-Value* hardswish(Emit& e) {
-  Value* x = e.arg(0);
+Value *hardswish(Emit &e) {
+  Value *x = e.arg(0);
   return e.mul(e.mul(x, e.add(x, e.like(x, 3), "RELU6")), e.like(x, 1.0 / 6.0));
 }
 
 /// The slope of channel dimension 1, aligned so that it broadcasts against the input.
-Value* prelu(Emit& e) {
+Value *prelu(Emit &e) {
   Value *x = e.arg(0), *slope = e.arg(1);
   const int rank = x->type().rank();
   if (slope->type().num_elements() > 1 && rank > 2) {
@@ -219,7 +219,7 @@ Value* prelu(Emit& e) {
 
 } // namespace
 
-void add_elementwise_rules(pass::PatternSet& set) {
+void add_elementwise_rules(pass::PatternSet &set) {
   set.add("abs", {a::abs}, lower<unary<op::ABS>>);
   set.add("neg", {a::neg}, lower<unary<op::NEG>>);
   set.add("cos", {a::cos}, lower<unary<op::COS>>);

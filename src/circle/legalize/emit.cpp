@@ -29,13 +29,13 @@ Dims dense_strides(std::span<const SymInt> shape) {
 
 } // namespace
 
-const ir::Constant* constant_of(const Value* v) {
-  const ir::Op* p = v ? v->producer() : nullptr;
+const ir::Constant *constant_of(const Value *v) {
+  const ir::Op *p = v ? v->producer() : nullptr;
   return p && p->opcode() == ir::core_op::constant ? p->attr(0u).as_constant() : nullptr;
 }
 
-std::optional<double> splat_of(const Value* v) {
-  const ir::Constant* c = constant_of(v);
+std::optional<double> splat_of(const Value *v) {
+  const ir::Constant *c = constant_of(v);
   if (!c || !c->has_data || ir::is_complex(c->type.element()))
     return {};
   const i64 n = c->num_elements();
@@ -51,8 +51,8 @@ std::optional<double> splat_of(const Value* v) {
   return ir::load_element(e, bytes.data());
 }
 
-std::optional<Dims> int_constant(const Value* v) {
-  const ir::Constant* c = constant_of(v);
+std::optional<Dims> int_constant(const Value *v) {
+  const ir::Constant *c = constant_of(v);
   if (!c || !c->has_data)
     return {};
   const ElementType e = c->type.element();
@@ -67,7 +67,7 @@ std::optional<Dims> int_constant(const Value* v) {
   return out;
 }
 
-const ir::Constant* permuted(ir::Graph& graph, const ir::Constant& c, std::span<const i64> perm) {
+const ir::Constant *permuted(ir::Graph &graph, const ir::Constant &c, std::span<const i64> perm) {
   const Dims from =
       c.is_dense() ? dense_strides(c.type.shape()) : Dims(c.strides.begin(), c.strides.end());
   Dims strides;
@@ -76,7 +76,7 @@ const ir::Constant* permuted(ir::Graph& graph, const ir::Constant& c, std::span<
     strides.push_back(from[static_cast<size_t>(p)]);
     shape.push_back(c.type.dim(static_cast<int>(p)));
   }
-  const ir::Quantization* quant = c.type.quant();
+  const ir::Quantization *quant = c.type.quant();
   if (quant && quant->kind != ir::QuantKind::PerTensor) {
     ir::Quantization q = *quant;
     q.axis = static_cast<i32>(std::find(perm.begin(), perm.end(), q.axis) - perm.begin());
@@ -93,19 +93,19 @@ const ir::Constant* permuted(ir::Graph& graph, const ir::Constant& c, std::span<
   return graph.add_constant(type, c.data, c.owner, strides, c.has_data);
 }
 
-const ir::Constant*
-reshaped(ir::Graph& graph, const ir::Constant& c, std::span<const SymInt> shape) {
+const ir::Constant *reshaped(ir::Graph &graph, const ir::Constant &c,
+                             std::span<const SymInt> shape) {
   const Type type = graph.context().with_shape(c.type, shape);
   if (c.is_dense() || !c.has_data)
     return graph.add_constant(type, c.data, c.owner, {}, c.has_data);
-  std::byte* bytes = nullptr;
-  const ir::Constant* out = graph.add_buffer(type, &bytes);
+  std::byte *bytes = nullptr;
+  const ir::Constant *out = graph.add_buffer(type, &bytes);
   c.copy_dense(bytes);
   return out;
 }
 
-const ir::Constant*
-sliced(ir::Graph& graph, const ir::Constant& c, i64 axis, i64 begin, i64 end, i64 step) {
+const ir::Constant *sliced(ir::Graph &graph, const ir::Constant &c, i64 axis, i64 begin, i64 end,
+                           i64 step) {
   Dims strides =
       c.is_dense() ? dense_strides(c.type.shape()) : Dims(c.strides.begin(), c.strides.end());
   SymDims shape(c.type.shape().begin(), c.type.shape().end());
@@ -114,11 +114,8 @@ sliced(ir::Graph& graph, const ir::Constant& c, i64 axis, i64 begin, i64 end, i6
   shape[a] = std::max<i64>(0, (end - begin + step - 1) / step);
   strides[a] *= step;
   const Type type = graph.context().with_shape(c.type, shape);
-  return graph.add_constant(type,
-                            c.data ? c.data + offset : nullptr,
-                            c.owner,
-                            strides == dense_strides(shape) ? Dims{} : strides,
-                            c.has_data);
+  return graph.add_constant(type, c.data ? c.data + offset : nullptr, c.owner,
+                            strides == dense_strides(shape) ? Dims{} : strides, c.has_data);
 }
 
 Dims static_dims(Type t) {
@@ -169,137 +166,127 @@ bool Emit::is_static(std::string_view name) const {
   return std::ranges::all_of(a.as_ints(), [](SymInt v) { return v.is_static(); });
 }
 
-Value*
-Emit::operator()(OpCode code, std::span<Value* const> operands, std::span<const NamedAttr> attrs) {
+Value *Emit::operator()(OpCode code, std::span<Value *const> operands,
+                        std::span<const NamedAttr> attrs) {
   return b_.create(code, operands, attrs);
 }
 
-Value* Emit::operator()(OpCode code,
-                        std::initializer_list<Value*> operands,
+Value *Emit::operator()(OpCode code, std::initializer_list<Value *> operands,
                         std::initializer_list<NamedAttr> attrs) {
   return b_.create(code, operands, attrs);
 }
 
-ir::Op* Emit::typed(OpCode code,
-                    std::span<Value* const> operands,
-                    std::span<const NamedAttr> attrs,
+ir::Op *Emit::typed(OpCode code, std::span<Value *const> operands, std::span<const NamedAttr> attrs,
                     std::span<const Type> types) {
   return b_.create_typed(code, operands, attrs, types);
 }
 
-Value* Emit::typed(OpCode code,
-                   std::initializer_list<Value*> operands,
-                   std::initializer_list<NamedAttr> attrs,
-                   Type type) {
+Value *Emit::typed(OpCode code, std::initializer_list<Value *> operands,
+                   std::initializer_list<NamedAttr> attrs, Type type) {
   return b_
-      .create_typed(code,
-                    std::span<Value* const>(operands.begin(), operands.size()),
+      .create_typed(code, std::span<Value *const>(operands.begin(), operands.size()),
                     std::span<const NamedAttr>(attrs.begin(), attrs.size()),
                     std::span<const Type>(&type, 1))
       ->result();
 }
 
-Value* Emit::i32(i64 v) {
+Value *Emit::i32(i64 v) {
   const auto x = static_cast<chute::i32>(to_i32(v));
   return b_.constant_i32(std::span<const chute::i32>(&x, 1), true);
 }
 
-Value* Emit::i32s(std::span<const i64> v) {
+Value *Emit::i32s(std::span<const i64> v) {
   std::vector<chute::i32> x;
   for (i64 i : v)
     x.push_back(static_cast<chute::i32>(to_i32(i)));
   return b_.constant_i32(x);
 }
 
-Value* Emit::i32_pairs(std::span<const i64> flat) {
+Value *Emit::i32_pairs(std::span<const i64> flat) {
   const Dims shape{static_cast<i64>(flat.size() / 2), 2};
   return constant_ints(ElementType::I32, shape, flat);
 }
 
-Value* Emit::constant(ElementType e, std::span<const i64> shape, std::span<const double> values) {
+Value *Emit::constant(ElementType e, std::span<const i64> shape, std::span<const double> values) {
   const SymDims dims(shape.begin(), shape.end());
-  std::byte* bytes = nullptr;
-  const ir::Constant* c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
+  std::byte *bytes = nullptr;
+  const ir::Constant *c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
   const auto size = static_cast<size_t>(ir::element_bytes(e));
   for (size_t i = 0; i < values.size(); ++i)
     ir::store_element(e, values[i], bytes + i * size);
   return b_.constant(c);
 }
 
-Value* Emit::constant_ints(ElementType e, std::span<const i64> shape, std::span<const i64> values) {
+Value *Emit::constant_ints(ElementType e, std::span<const i64> shape, std::span<const i64> values) {
   const SymDims dims(shape.begin(), shape.end());
-  std::byte* bytes = nullptr;
-  const ir::Constant* c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
+  std::byte *bytes = nullptr;
+  const ir::Constant *c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
   const auto size = static_cast<size_t>(ir::element_bytes(e));
   for (size_t i = 0; i < values.size(); ++i)
     ir::store_element_int(e, values[i], bytes + i * size);
   return b_.constant(c);
 }
 
-Value* Emit::add(Value* x, Value* y, std::string_view activation) {
+Value *Emit::add(Value *x, Value *y, std::string_view activation) {
   // The schema's default for pot_scale_int16 restricts int16 scales to powers of two.
-  return (*this)(op::ADD,
-                 {x, y},
+  return (*this)(op::ADD, {x, y},
                  {{"fused_activation_function", str(activation)}, {"pot_scale_int16", of(false)}});
 }
-Value* Emit::sub(Value* x, Value* y) {
+Value *Emit::sub(Value *x, Value *y) {
   return (*this)(op::SUB, {x, y}, {{"pot_scale_int16", of(false)}});
 }
-Value* Emit::mul(Value* x, Value* y) { return (*this)(op::MUL, {x, y}); }
-Value* Emit::div(Value* x, Value* y) { return (*this)(op::DIV, {x, y}); }
+Value *Emit::mul(Value *x, Value *y) { return (*this)(op::MUL, {x, y}); }
+Value *Emit::div(Value *x, Value *y) { return (*this)(op::DIV, {x, y}); }
 
-Value* Emit::cast(Value* x, ElementType to) {
+Value *Emit::cast(Value *x, ElementType to) {
   const ElementType from = x->type().element();
   if (from == to)
     return x;
-  return typed(op::CAST,
-               {x},
-               {{"in_data_type", of(from)}, {"out_data_type", of(to)}},
+  return typed(op::CAST, {x}, {{"in_data_type", of(from)}, {"out_data_type", of(to)}},
                context().tensor_type(to, x->type().shape()));
 }
 
-Value* Emit::select(Value* c, Value* x, Value* y) { return (*this)(op::SELECT_V2, {c, x, y}); }
+Value *Emit::select(Value *c, Value *x, Value *y) { return (*this)(op::SELECT_V2, {c, x, y}); }
 
-Value* Emit::as_bool(Value* x) {
+Value *Emit::as_bool(Value *x) {
   if (x->type().element() == ElementType::Bool)
     return x;
   return (*this)(op::NOT_EQUAL, {x, like(x, 0)});
 }
 
-Value* Emit::transpose(Value* x, std::span<const i64> perm) {
+Value *Emit::transpose(Value *x, std::span<const i64> perm) {
   if (is_identity(perm))
     return x;
-  if (const ir::Constant* c = constant_of(x))
+  if (const ir::Constant *c = constant_of(x))
     return b_.constant(permuted(graph(), *c, perm));
   return (*this)(op::TRANSPOSE, {x, i32s(perm)});
 }
 
-Value* Emit::reshape(Value* x, std::span<const SymInt> shape) {
+Value *Emit::reshape(Value *x, std::span<const SymInt> shape) {
   const std::span<const SymInt> from = x->type().shape();
   if (std::equal(from.begin(), from.end(), shape.begin(), shape.end()))
     return x;
-  if (const ir::Constant* c = constant_of(x))
+  if (const ir::Constant *c = constant_of(x))
     return b_.constant(reshaped(graph(), *c, shape));
-  Value* operand = shape_operand(shape, {x}, true);
+  Value *operand = shape_operand(shape, {x}, true);
   if (!operand)
     return unsupported("the target shape has several dimensions known only at run time",
                        "export with fewer dynamic dimensions");
   SymDims stated(shape.begin(), shape.end());
-  for (SymInt& d : stated)
+  for (SymInt &d : stated)
     if (d.is_symbolic())
       d = -1;
   const bool one = std::ranges::count(stated, SymInt(-1)) <= 1;
-  return typed(op::RESHAPE,
-               {x, operand},
+  return typed(op::RESHAPE, {x, operand},
                {{"new_shape", one ? context().ints_attr(stated) : context().ints_attr({})}},
                context().tensor_type(x->type().element(), shape));
 }
 
-Value* Emit::slices(Value* x, const Dims& begin, const Dims& end, const Dims& steps) {
+Value *Emit::slices(Value *x, const Dims &begin, const Dims &end, const Dims &steps) {
   return (*this)(op::STRIDED_SLICE, {x, i32s(begin), i32s(end), i32s(steps)});
 }
 
-Value* Emit::slice(Value* x, i64 axis, i64 begin, i64 end, i64 step) {
+Value *Emit::slice(Value *x, i64 axis, i64 begin, i64 end, i64 step) {
   const auto rank = static_cast<size_t>(x->type().rank());
   Dims begins(rank, 0), ends, steps(rank, 1);
   i64 end_mask = 0;
@@ -314,20 +301,18 @@ Value* Emit::slice(Value* x, i64 axis, i64 begin, i64 end, i64 step) {
   const auto a = static_cast<size_t>(axis);
   if (begin == 0 && step == 1 && shape[a] == SymInt(end))
     return x;
-  if (const ir::Constant* c = constant_of(x))
+  if (const ir::Constant *c = constant_of(x))
     return b_.constant(sliced(graph(), *c, axis, begin, end, step));
   begins[a] = begin;
   ends[a] = end;
   steps[a] = step;
   end_mask &= ~(i64{1} << a);
   shape[a] = std::max<i64>(0, (end - begin + step - 1) / step);
-  return typed(op::STRIDED_SLICE,
-               {x, i32s(begins), i32s(ends), i32s(steps)},
-               {{"end_mask", of(end_mask)}},
-               context().tensor_type(x->type().element(), shape));
+  return typed(op::STRIDED_SLICE, {x, i32s(begins), i32s(ends), i32s(steps)},
+               {{"end_mask", of(end_mask)}}, context().tensor_type(x->type().element(), shape));
 }
 
-Value* Emit::pad(Value* x, const Dims& pairs, std::optional<double> value) {
+Value *Emit::pad(Value *x, const Dims &pairs, std::optional<double> value) {
   if (std::ranges::all_of(pairs, [](i64 p) { return p == 0; }))
     return x;
   if (value && *value != 0)
@@ -335,7 +320,7 @@ Value* Emit::pad(Value* x, const Dims& pairs, std::optional<double> value) {
   return (*this)(op::PAD, {x, i32_pairs(pairs)});
 }
 
-Value* Emit::reduce(OpCode code, Value* x, const Dims& axes, bool keep) {
+Value *Emit::reduce(OpCode code, Value *x, const Dims &axes, bool keep) {
   // Counted from the end: onert drops leading dimensions of a FULLY_CONNECTED result and of what is
   // computed from it, and only then still finds the right ones.
   Dims from_end;
@@ -344,15 +329,14 @@ Value* Emit::reduce(OpCode code, Value* x, const Dims& axes, bool keep) {
   return (*this)(code, {x, i32s(from_end)}, {{"keep_dims", of(keep)}});
 }
 
-Value* Emit::concat(std::span<Value* const> parts, i64 axis) {
+Value *Emit::concat(std::span<Value *const> parts, i64 axis) {
   if (parts.size() == 1)
     return parts[0];
   const NamedAttr attr{"axis", of(axis)};
   return (*this)(op::CONCATENATION, parts, std::span<const NamedAttr>(&attr, 1));
 }
 
-Value* Emit::shape_operand(std::span<const SymInt> shape,
-                           std::initializer_list<Value*> sources,
+Value *Emit::shape_operand(std::span<const SymInt> shape, std::initializer_list<Value *> sources,
                            bool infer_one) {
   const auto symbolic = std::ranges::count_if(shape, [](SymInt d) { return d.is_symbolic(); });
   if (symbolic == 0 || (infer_one && symbolic == 1)) {
@@ -361,8 +345,8 @@ Value* Emit::shape_operand(std::span<const SymInt> shape,
       stated.push_back(d.is_symbolic() ? -1 : d.value());
     return i32s(stated);
   }
-  boost::unordered_flat_map<const Value*, Value*> shapes;
-  std::vector<Value*> parts;
+  boost::unordered_flat_map<const Value *, Value *> shapes;
+  std::vector<Value *> parts;
   Dims known;
   bool inferred = false;
   const auto flush = [&] {
@@ -375,15 +359,13 @@ Value* Emit::shape_operand(std::span<const SymInt> shape,
       known.push_back(d.value());
       continue;
     }
-    Value* found = nullptr;
-    for (Value* s : sources)
+    Value *found = nullptr;
+    for (Value *s : sources)
       for (int i = 0; i < s->type().rank() && !found; ++i)
         if (s->type().dim(i) == d) {
-          Value*& of_source = shapes[s];
+          Value *&of_source = shapes[s];
           if (!of_source)
-            of_source = typed(op::SHAPE,
-                              {s},
-                              {{"out_type", of(ElementType::I32)}},
+            of_source = typed(op::SHAPE, {s}, {{"out_type", of(ElementType::I32)}},
                               context().tensor_type(ElementType::I32, {SymInt(s->type().rank())}));
           found = slice(of_source, 0, i, i + 1);
         }
@@ -402,11 +384,11 @@ Value* Emit::shape_operand(std::span<const SymInt> shape,
 }
 
 std::nullptr_t Emit::unsupported(std::string reason, std::string hint) {
-  static_cast<LegalizeState*>(rw.user())->refusals[op.id()] = {std::move(reason), std::move(hint)};
+  static_cast<LegalizeState *>(rw.user())->refusals[op.id()] = {std::move(reason), std::move(hint)};
   return nullptr;
 }
 
-bool Emit::finish(std::span<Value* const> values) {
+bool Emit::finish(std::span<Value *const> values) {
   for (u32 i = 0; i < op.num_results(); ++i) {
     if (!values[i])
       continue;

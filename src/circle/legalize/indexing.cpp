@@ -14,13 +14,13 @@ namespace {
 
 namespace a = aten::op;
 
-Value* gather(Emit& e, Value* x, Value* indices, i64 axis) {
+Value *gather(Emit &e, Value *x, Value *indices, i64 axis) {
   return e(op::GATHER, {x, indices}, {{"axis", of(axis)}});
 }
 
-Value* embedding(Emit& e) { return gather(e, e.arg(0), e.arg(1), 0); }
+Value *embedding(Emit &e) { return gather(e, e.arg(0), e.arg(1), 0); }
 
-Value* index_select(Emit& e) {
+Value *index_select(Emit &e) {
   Value *x = e.arg(0), *indices = e.arg(1);
   const i64 rank = x->type().rank();
   if (rank == 0)
@@ -34,7 +34,7 @@ Value* index_select(Emit& e) {
 
 /// Row-major positions of a constant `index` along `dim` of a tensor of shape `in`, each followed
 /// by the other coordinates: what GATHER_ND takes.
-Value* constant_coordinates(Emit& e, const Dims& index, const Dims& at, i64 dim) {
+Value *constant_coordinates(Emit &e, const Dims &index, const Dims &at, i64 dim) {
   const size_t rank = at.size();
   Dims flat;
   Dims counter(rank, 0);
@@ -52,7 +52,7 @@ Value* constant_coordinates(Emit& e, const Dims& index, const Dims& at, i64 dim)
   return e.constant_ints(ElementType::I32, shape, flat);
 }
 
-Dims strides_of(const Dims& shape) {
+Dims strides_of(const Dims &shape) {
   Dims strides(shape.size());
   i64 step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -64,7 +64,7 @@ Dims strides_of(const Dims& shape) {
 
 /// Sum of the positions of `index`'s own coordinates except along `dim`, as a constant of its
 /// shape.
-Value* base_positions(Emit& e, ElementType element, const Dims& at, const Dims& strides, i64 dim) {
+Value *base_positions(Emit &e, ElementType element, const Dims &at, const Dims &strides, i64 dim) {
   i64 total = 1;
   for (i64 d : at)
     total *= d;
@@ -85,7 +85,7 @@ Value* base_positions(Emit& e, ElementType element, const Dims& at, const Dims& 
 }
 
 /// out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on.
-Value* gather_elements(Emit& e) {
+Value *gather_elements(Emit &e) {
   Value *x = e.arg(0), *index = e.arg(1);
   const i64 rank = x->type().rank();
   if (!x->type().has_static_shape() || !index->type().has_static_shape())
@@ -99,38 +99,38 @@ Value* gather_elements(Emit& e) {
     return e(op::GATHER_ND, {x, constant_coordinates(e, *known, at, dim)});
   const Dims strides = strides_of(in);
   const i64 stride = strides[static_cast<size_t>(dim)];
-  Value* position = stride == 1 ? index : e.mul(index, e.like(index, static_cast<double>(stride)));
+  Value *position = stride == 1 ? index : e.mul(index, e.like(index, static_cast<double>(stride)));
   if (rank > 1)
     position = e.add(position, base_positions(e, index->type().element(), at, strides, dim));
   return gather(e, e.reshape(x, Dims{x->type().num_elements()}), position, 0);
 }
 
 /// Negative indices count from the end.
-Value* wrapped(Emit& e, Value* index, i64 n) {
+Value *wrapped(Emit &e, Value *index, i64 n) {
   const ElementType element = index->type().element();
   if (std::optional<Dims> known = int_constant(index)) {
     if (std::ranges::none_of(*known, [](i64 v) { return v < 0; }))
       return index;
-    for (i64& v : *known)
+    for (i64 &v : *known)
       v += v < 0 ? n : 0;
     return e.constant_ints(element, static_dims(index), *known);
   }
   if (element == ElementType::I64)
     return e(op::FLOOR_MOD, {index, e.like(index, static_cast<double>(n))});
-  Value* moved = e.add(index, e.like(index, static_cast<double>(n)));
+  Value *moved = e.add(index, e.like(index, static_cast<double>(n)));
   return e.select(e(op::LESS, {index, e.like(index, 0)}), moved, index);
 }
 
 struct Indices {
-  std::vector<Value*> values; ///< of the indexed dimensions, in order
+  std::vector<Value *> values; ///< of the indexed dimensions, in order
   Dims dims;
 };
 
 /// The non-null entries of aten.index's list; empty after `unsupported`.
-Indices read_indices(Emit& e, u32 first, u32 count) {
+Indices read_indices(Emit &e, u32 first, u32 count) {
   Indices out;
   for (u32 i = 0; i < count; ++i) {
-    Value* v = e.op.operand(first + i);
+    Value *v = e.op.operand(first + i);
     if (!v)
       continue;
     const ElementType t = v->type().element();
@@ -145,8 +145,8 @@ Indices read_indices(Emit& e, u32 first, u32 count) {
   return out;
 }
 
-Value* index_tensor(Emit& e) {
-  Value* x = e.arg(0);
+Value *index_tensor(Emit &e) {
+  Value *x = e.arg(0);
   const ir::Op::Segment list = e.op.segment(1);
   Indices ix = read_indices(e, list.first, list.count);
   if (ix.values.empty())
@@ -171,10 +171,10 @@ Value* index_tensor(Emit& e) {
   }
   const i64 axis = ix.dims.front();
   i64 stride = 1;
-  Value* position = nullptr;
+  Value *position = nullptr;
   for (size_t k = ix.values.size(); k-- > 0;) {
     const i64 n = size(ix.dims[k]).value();
-    Value* v = wrapped(e, e.cast(ix.values[k], ElementType::I64), n);
+    Value *v = wrapped(e, e.cast(ix.values[k], ElementType::I64), n);
     if (stride != 1)
       v = e.mul(v, e.like(v, static_cast<double>(stride)));
     position = position ? e.add(position, v) : v;
@@ -193,7 +193,7 @@ Value* index_tensor(Emit& e) {
 
 } // namespace
 
-void add_indexing_rules(pass::PatternSet& set) {
+void add_indexing_rules(pass::PatternSet &set) {
   set.add("embedding", {a::embedding}, lower<embedding>);
   set.add("index-select", {a::index_select}, lower<index_select>);
   set.add("gather", {a::gather}, lower<gather_elements>);

@@ -10,52 +10,48 @@ namespace chute::circle {
 
 namespace {
 
-std::string target_name(const ir::Op& op) {
+std::string target_name(const ir::Op &op) {
   if (op.opcode() == ir::core_op::unregistered)
     return std::string(op.attr("target").as_string());
   return std::string(op.name());
 }
 
 /// One finding per operator and reason, in order of first appearance.
-void report(const ir::Graph& graph, const LegalizeState& state, Diagnostics& diagnostics) {
+void report(const ir::Graph &graph, const LegalizeState &state, Diagnostics &diagnostics) {
   struct Group {
-    const ir::Op* first;
+    const ir::Op *first;
     Refusal why;
     size_t count;
   };
   std::vector<Group> groups;
   boost::unordered_flat_map<std::string, size_t> index;
-  ir::walk(graph, [&](const ir::Op& op) {
+  ir::walk(graph, [&](const ir::Op &op) {
     const bool fine = is_circle(op.opcode()) || (ir::index(op.opcode()) < ir::kAtenBase &&
                                                  op.opcode() != ir::core_op::unregistered);
     if (fine)
       return;
     const auto it = state.refusals.find(op.id());
-    Refusal why = it != state.refusals.end() ? it->second
-                                             : Refusal{"no lowering to Circle is known",
-                                                       "replace it in the model by "
-                                                       "operators that have one"};
+    Refusal why = it != state.refusals.end()
+                      ? it->second
+                      : Refusal{"no lowering to Circle is known", "replace it in the model by "
+                                                                  "operators that have one"};
     auto [at, fresh] = index.try_emplace(target_name(op) + '\n' + why.reason, groups.size());
     if (fresh)
       groups.push_back({&op, std::move(why), 0});
     ++groups[at->second].count;
   });
-  for (const Group& g : groups) {
+  for (const Group &g : groups) {
     std::string text = target_name(*g.first) + ": " + g.why.reason;
     if (g.count > 1)
       text += " (" + std::to_string(g.count) + " places; the first is named)";
-    diagnostics.add(pass::at_op(graph,
-                                *g.first,
-                                ErrorKind::Unsupported,
-                                "circle.unsupported",
-                                std::move(text),
-                                g.why.hint));
+    diagnostics.add(pass::at_op(graph, *g.first, ErrorKind::Unsupported, "circle.unsupported",
+                                std::move(text), g.why.hint));
   }
 }
 
 } // namespace
 
-const pass::PatternSet& legalize_patterns() {
+const pass::PatternSet &legalize_patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     add_elementwise_rules(s);
@@ -74,7 +70,7 @@ const pass::PatternSet& legalize_patterns() {
   return set;
 }
 
-void legalize(pass::PassContext& ctx) {
+void legalize(pass::PassContext &ctx) {
   LegalizeState state;
   ctx.run(legalize_patterns(), &state);
   report(ctx.graph, state, ctx.diagnostics);

@@ -15,6 +15,6 @@
 namespace chute::circle {
 
 /// Every rule, for tools that list or count them.
-const pass::PatternSet& legalize_patterns();
+const pass::PatternSet &legalize_patterns();
 
 } // namespace chute::circle

@@ -7,9 +7,9 @@ namespace {
 
 namespace a = aten::op;
 
-Value* fully_connected(Emit& e, Value* x, Value* weights, Value* bias) {
+Value *fully_connected(Emit &e, Value *x, Value *weights, Value *bias) {
   const NamedAttr keep{"keep_num_dims", of(true)};
-  Value* operands[] = {x, weights, bias};
+  Value *operands[] = {x, weights, bias};
   if (x->type().rank() >= 2) {
     SymDims shape(x->type().shape().begin(), x->type().shape().end());
     shape.back() = weights->type().dim(0);
@@ -19,16 +19,16 @@ Value* fully_connected(Emit& e, Value* x, Value* weights, Value* bias) {
   }
   // Runtimes take a vector only as a matrix of one row.
   operands[0] = e.reshape(x, SymDims{1, x->type().dim(0)});
-  Value* row = e(op::FULLY_CONNECTED, operands, std::span(&keep, 1));
+  Value *row = e(op::FULLY_CONNECTED, operands, std::span(&keep, 1));
   return e.reshape(row, SymDims{weights->type().dim(0)});
 }
 
 /// FULLY_CONNECTED takes a bias of one value per unit.
-bool fits_bias(const Value* bias, const Value* weights) {
+bool fits_bias(const Value *bias, const Value *weights) {
   return bias->type().rank() == 1 && bias->type().dim(0) == weights->type().dim(0);
 }
 
-Value* linear(Emit& e) {
+Value *linear(Emit &e) {
   Value *x = e.arg(0), *w = e.arg(1), *bias = e.arg(2);
   if (w->type().rank() != 2 || x->type().rank() < 1)
     return e.unsupported("with a weight that is no matrix", "use torch.matmul");
@@ -39,7 +39,7 @@ Value* linear(Emit& e) {
   return e.add(fully_connected(e, x, w, nullptr), bias);
 }
 
-Value* matmul(Emit& e) {
+Value *matmul(Emit &e) {
   Value *x = e.arg(0), *y = e.arg(1);
   if (x->type().rank() < 2 || y->type().rank() < 2)
     return e.unsupported("with a vector operand", "unsqueeze it to a matrix");
@@ -50,7 +50,7 @@ Value* matmul(Emit& e) {
 
 } // namespace
 
-void add_matmul_rules(pass::PatternSet& set) {
+void add_matmul_rules(pass::PatternSet &set) {
   set.add("linear", {a::linear}, lower<linear>);
   set.add("matmul", {a::matmul}, lower<matmul>);
 }

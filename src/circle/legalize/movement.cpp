@@ -12,30 +12,30 @@ namespace a = aten::op;
 
 constexpr i64 kMostCopies = 16; ///< CONCATENATION of the same value up to here, TILE beyond
 
-Value* view(Emit& e) { return e.reshape(e.arg(0), e.type().shape()); }
-Value* same(Emit& e) { return e.cast(e.arg(0), e.element()); }
+Value *view(Emit &e) { return e.reshape(e.arg(0), e.type().shape()); }
+Value *same(Emit &e) { return e.cast(e.arg(0), e.element()); }
 
-Value* permute(Emit& e) {
+Value *permute(Emit &e) {
   Dims perm = e.ints("dims");
-  for (i64& p : perm)
+  for (i64 &p : perm)
     p += p < 0 ? static_cast<i64>(perm.size()) : 0;
   return e.transpose(e.arg(0), perm);
 }
 
-Value* broadcast(Emit& e, Value* x, Type type) {
+Value *broadcast(Emit &e, Value *x, Type type) {
   if (x->type() == type)
     return x;
-  Value* shape = e.shape_operand(type.shape(), {x}, false);
+  Value *shape = e.shape_operand(type.shape(), {x}, false);
   if (!shape)
     return e.unsupported("to a size known only at run time that is no size of the input",
                          "export with static shapes");
   return e.typed(op::BROADCAST_TO, {x, shape}, {}, type);
 }
 
-Value* expand(Emit& e) { return broadcast(e, e.arg(0), e.type()); }
+Value *expand(Emit &e) { return broadcast(e, e.arg(0), e.type()); }
 
-Value* slice(Emit& e) {
-  Value* x = e.arg(0);
+Value *slice(Emit &e) {
+  Value *x = e.arg(0);
   const i64 rank = x->type().rank();
   i64 dim = e.integer("dim");
   dim += dim < 0 ? rank : 0;
@@ -63,23 +63,21 @@ Value* slice(Emit& e) {
   i64 mask = (i64{1} << rank) - 1;
   if (!to_end)
     mask &= ~(i64{1} << dim);
-  return e.typed(op::STRIDED_SLICE,
-                 {x, e.i32s(begins), e.i32s(ends), e.i32s(steps)},
-                 {{"end_mask", of(mask)}},
-                 e.type());
+  return e.typed(op::STRIDED_SLICE, {x, e.i32s(begins), e.i32s(ends), e.i32s(steps)},
+                 {{"end_mask", of(mask)}}, e.type());
 }
 
-bool is_empty_list(const Value* v) {
+bool is_empty_list(const Value *v) {
   return v->type().rank() == 1 && v->type().dim(0) == SymInt(0);
 }
 
-Value* cat(Emit& e) {
-  std::vector<Value*> parts;
+Value *cat(Emit &e) {
+  std::vector<Value *> parts;
   for (u32 i = 0; i < e.op.num_operands(); ++i)
     if (!is_empty_list(e.arg(i)) || e.type().rank() == 1)
       parts.push_back(e.cast(e.arg(i), e.element()));
   // Parts without elements add nothing; one stays when there is nothing else.
-  const auto empty = [](const Value* v) {
+  const auto empty = [](const Value *v) {
     return std::ranges::count(v->type().shape(), SymInt(0)) > 0;
   };
   if (!std::ranges::all_of(parts, empty))
@@ -96,8 +94,8 @@ Value* cat(Emit& e) {
 }
 
 /// SPLIT into equal parts; other sizes one slice each: a runtime gets SPLIT_V wrong.
-std::vector<Value*> split(Emit& e) {
-  Value* x = e.arg(0);
+std::vector<Value *> split(Emit &e) {
+  Value *x = e.arg(0);
   i64 dim = e.integer("dim");
   dim += dim < 0 ? x->type().rank() : 0;
   if (!e.is_static("split_sizes") || x->type().dim(static_cast<int>(dim)).is_symbolic()) {
@@ -107,17 +105,17 @@ std::vector<Value*> split(Emit& e) {
   }
   const Dims sizes = e.ints("split_sizes");
   const u32 n = e.op.num_results();
-  std::vector<Value*> out(n, nullptr);
+  std::vector<Value *> out(n, nullptr);
   const bool all_used =
-      std::ranges::all_of(e.op.results(), [](const Value& v) { return v.has_uses(); });
+      std::ranges::all_of(e.op.results(), [](const Value &v) { return v.has_uses(); });
   const bool equal = std::ranges::all_of(sizes, [&](i64 s) { return s == sizes[0]; });
   if (n > 1 && equal && all_used) {
     std::vector<Type> types;
-    for (const Value& v : e.op.results())
+    for (const Value &v : e.op.results())
       types.push_back(v.type());
-    Value* operands[] = {e.i32(dim), x};
+    Value *operands[] = {e.i32(dim), x};
     const NamedAttr count{"num_splits", of(static_cast<i64>(n))};
-    ir::Op* s = e.typed(op::SPLIT, operands, std::span(&count, 1), types);
+    ir::Op *s = e.typed(op::SPLIT, operands, std::span(&count, 1), types);
     for (u32 i = 0; i < n; ++i)
       out[i] = s->result(i);
     return out;
@@ -132,8 +130,8 @@ std::vector<Value*> split(Emit& e) {
 }
 
 /// torch's list runs from the last dimension; negative entries cut.
-Value* constant_pad(Emit& e) {
-  Value* x = e.arg(0);
+Value *constant_pad(Emit &e) {
+  Value *x = e.arg(0);
   if (!e.is_static("pad"))
     return e.unsupported("by amounts known only at run time", "export with static shapes");
   const Dims given = e.ints("pad");
@@ -157,8 +155,8 @@ Value* constant_pad(Emit& e) {
 }
 
 /// A slice with step -1, which takes several axes at once.
-Value* flip(Emit& e) {
-  Value* x = e.arg(0);
+Value *flip(Emit &e) {
+  Value *x = e.arg(0);
   const auto rank = static_cast<size_t>(x->type().rank());
   Dims begin(rank, 0), end(rank), step(rank, 1);
   i64 mask = 0;
@@ -179,14 +177,12 @@ Value* flip(Emit& e) {
   }
   if (std::ranges::count(flipped, true) == 0)
     return x;
-  return e.typed(op::STRIDED_SLICE,
-                 {x, e.i32s(begin), e.i32s(end), e.i32s(step)},
-                 {{"end_mask", of(mask)}},
-                 e.type());
+  return e.typed(op::STRIDED_SLICE, {x, e.i32s(begin), e.i32s(end), e.i32s(step)},
+                 {{"end_mask", of(mask)}}, e.type());
 }
 
-Value* repeat(Emit& e) {
-  Value* x = e.arg(0);
+Value *repeat(Emit &e) {
+  Value *x = e.arg(0);
   if (!e.is_static("repeats"))
     return e.unsupported("a number of times known only at run time", "export with static shapes");
   const Dims times = e.ints("repeats");
@@ -199,7 +195,7 @@ Value* repeat(Emit& e) {
     widens = widens && (times[i] == 1 || shape[i] == SymInt(1));
   if (widens)
     return broadcast(e, x, e.type());
-  Value* y = e.reshape(x, shape);
+  Value *y = e.reshape(x, shape);
   if (!y)
     return nullptr;
   if (std::ranges::any_of(times, [](i64 t) { return t > kMostCopies; }))
@@ -208,7 +204,7 @@ Value* repeat(Emit& e) {
     if (times[i] == 1)
       continue;
     shape[i] = e.type().dim(static_cast<int>(i));
-    const std::vector<Value*> copies(static_cast<size_t>(times[i]), y);
+    const std::vector<Value *> copies(static_cast<size_t>(times[i]), y);
     const NamedAttr axis{"axis", of(static_cast<i64>(i))};
     const Type type = e.context().tensor_type(e.element(), shape);
     y = e.typed(op::CONCATENATION, copies, std::span(&axis, 1), std::span(&type, 1))->result();
@@ -216,21 +212,21 @@ Value* repeat(Emit& e) {
   return y;
 }
 
-Value* full(Emit& e) {
+Value *full(Emit &e) {
   if (!e.type().has_static_shape())
     return e.unsupported("of a shape known only at run time", "export with static shapes");
   const Attr fill = e.attr("fill_value");
-  Value* one = fill.kind() == ir::AttrKind::Int && fill.as_int().is_symbolic()
+  Value *one = fill.kind() == ir::AttrKind::Int && fill.as_int().is_symbolic()
                    ? nullptr
                    : e.scalar(e.element(), fill.scalar_as_double());
   if (!one)
     return e.unsupported("with a value known only at run time", "export with static shapes");
-  const ir::Constant* c = constant_of(one);
+  const ir::Constant *c = constant_of(one);
   const std::vector<i64> strides(static_cast<size_t>(e.type().rank()), 0);
   return e.constant(e.graph().add_constant(e.type(), c->data, c->owner, strides));
 }
 
-Value* arange(Emit& e) {
+Value *arange(Emit &e) {
   const Attr start = e.attr("start"), step = e.attr("step");
   const bool known = e.type().has_static_shape() &&
                      !(start.kind() == ir::AttrKind::Int && start.as_int().is_symbolic()) &&
@@ -256,7 +252,7 @@ Value* arange(Emit& e) {
 
 } // namespace
 
-void add_movement_rules(pass::PatternSet& set) {
+void add_movement_rules(pass::PatternSet &set) {
   set.add("view", {a::view}, lower<view>);
   set.add("clone", {a::clone}, lower<same>);
   set.add("permute", {a::permute}, lower<permute>);

@@ -10,7 +10,7 @@ namespace {
 
 namespace a = aten::op;
 
-Value* rms_norm(Emit& e) {
+Value *rms_norm(Emit &e) {
   Value *x = e.arg(0), *weight = e.arg(1);
   if (!e.is_static("normalized_shape"))
     return e.unsupported("over a size known only at run time", "export with static shapes");
@@ -21,12 +21,12 @@ Value* rms_norm(Emit& e) {
   // torch's default is the type's epsilon.
   const double eps = e.number("eps", std::numeric_limits<float>::epsilon());
   if (!weight)
-    weight = e.constant(
-        e.element(), std::span(&size, 1), std::vector<double>(static_cast<size_t>(size), 1.0));
+    weight = e.constant(e.element(), std::span(&size, 1),
+                        std::vector<double>(static_cast<size_t>(size), 1.0));
   weight = e.reshape(weight, Dims{size});
   // Runtimes take ranks 3 and 4, and normalize the last dimension.
   const int rank = x->type().rank();
-  Value* y = x;
+  Value *y = x;
   if (over.size() != 1 || rank < 3 || rank > 4) {
     if (!x->type().has_static_shape())
       return e.unsupported("of this rank over a shape known only at run time",
@@ -39,8 +39,8 @@ Value* rms_norm(Emit& e) {
 
 /// Circle's softmax works on the last dimension.
 template <OpCode code>
-Value* softmax(Emit& e) {
-  Value* x = e.cast(e.arg(0), e.element());
+Value *softmax(Emit &e) {
+  Value *x = e.cast(e.arg(0), e.element());
   if (x->type().rank() == 0)
     x = e.reshape(x, Dims{1});
   const i64 rank = x->type().rank();
@@ -59,7 +59,7 @@ Value* softmax(Emit& e) {
 
 } // namespace
 
-void add_norm_rules(pass::PatternSet& set) {
+void add_norm_rules(pass::PatternSet &set) {
   set.add("rms-norm", {a::rms_norm}, lower<rms_norm>);
   set.add("softmax", {a::u_softmax}, lower<softmax<op::SOFTMAX>>);
   set.add("log-softmax", {a::u_log_softmax}, lower<softmax<op::LOG_SOFTMAX>>);

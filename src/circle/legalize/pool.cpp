@@ -15,14 +15,14 @@ namespace {
 namespace a = aten::op;
 
 struct Pool {
-  Value* x = nullptr; ///< NHWC
+  Value *x = nullptr; ///< NHWC
   Axis h, w;
 };
 
 /// Reads the window; null x after `unsupported`.
-Pool read(Emit& e, bool dilated) {
+Pool read(Emit &e, bool dilated) {
   Pool p;
-  Value* x = e.arg(0);
+  Value *x = e.arg(0);
   const Dims kernel = e.ints("kernel_size", 2), pad = e.ints("padding", 2);
   Dims stride = e.ints("stride", 2);
   if (stride.empty())
@@ -49,14 +49,13 @@ Pool read(Emit& e, bool dilated) {
   return p;
 }
 
-Value* back(Emit& e, Value* nhwc) {
+Value *back(Emit &e, Value *nhwc) {
   return e.reshape(e.transpose(nhwc, kToNchw), e.type().shape());
 }
 
-Value* pool(Emit& e, OpCode code, const Pool& p, Value* x, std::string_view padding) {
+Value *pool(Emit &e, OpCode code, const Pool &p, Value *x, std::string_view padding) {
   return e.typed(
-      code,
-      {x},
+      code, {x},
       {{"padding", e.str(padding)},
        {"stride_w", of(p.w.stride)},
        {"stride_h", of(p.h.stride)},
@@ -66,17 +65,17 @@ Value* pool(Emit& e, OpCode code, const Pool& p, Value* x, std::string_view padd
 }
 
 /// Elements i * stride + offset of one spatial axis, as many as there are windows.
-Value* tap(Emit& e, Value* x, i64 axis, const Axis& a, i64 k) {
+Value *tap(Emit &e, Value *x, i64 axis, const Axis &a, i64 k) {
   const i64 begin = k * a.dilation;
   return e.slice(x, axis, begin, begin + (a.out.value() - 1) * a.stride + 1, a.stride);
 }
 
 /// Circle's pooling has no dilation: the maximum of the taps, rows first, then columns.
-Value* max_of_taps(Emit& e, Value* x, const Pool& p) {
-  const auto along = [&](Value* v, i64 axis, const Axis& a) {
-    Value* best = nullptr;
+Value *max_of_taps(Emit &e, Value *x, const Pool &p) {
+  const auto along = [&](Value *v, i64 axis, const Axis &a) {
+    Value *best = nullptr;
     for (i64 k = 0; k < a.kernel; ++k) {
-      Value* t = tap(e, v, axis, a, k);
+      Value *t = tap(e, v, axis, a, k);
       best = best ? e(op::MAXIMUM, {best, t}) : t;
     }
     return best;
@@ -84,58 +83,57 @@ Value* max_of_taps(Emit& e, Value* x, const Pool& p) {
   return along(along(x, 1, p.h), 2, p.w);
 }
 
-Value* padded_low(Emit& e, const Pool& p) {
-  return e.pad(p.x,
-               {0, 0, p.h.before, p.h.after(), p.w.before, p.w.after(), 0, 0},
+Value *padded_low(Emit &e, const Pool &p) {
+  return e.pad(p.x, {0, 0, p.h.before, p.h.after(), p.w.before, p.w.after(), 0, 0},
                -std::numeric_limits<double>::infinity());
 }
 
-Value* max_pool_nhwc(Emit& e, const Pool& p) {
+Value *max_pool_nhwc(Emit &e, const Pool &p) {
   const bool fixed = p.h.in.is_static() && p.w.in.is_static();
   if (p.h.dilation != 1 || p.w.dilation != 1)
     return fixed ? max_of_taps(e, padded_low(e, p), p)
                  : e.unsupported("dilated, over a size known only at run time",
                                  "export with static shapes");
   const Padding padding = choose_padding(p.h, p.w);
-  Value* x = padding.pairs.empty()
+  Value *x = padding.pairs.empty()
                  ? p.x
                  : e.pad(p.x, padding.pairs, -std::numeric_limits<double>::infinity());
   return pool(e, op::MAX_POOL_2D, p, x, padding.name);
 }
 
-Value* max_pool(Emit& e) {
+Value *max_pool(Emit &e) {
   const Pool p = read(e, true);
-  Value* y = p.x ? max_pool_nhwc(e, p) : nullptr;
+  Value *y = p.x ? max_pool_nhwc(e, p) : nullptr;
   return y ? back(e, y) : nullptr;
 }
 
 /// The position of each window's first maximum in its input plane, tap by tap.
-std::vector<Value*> max_pool_with_indices(Emit& e) {
+std::vector<Value *> max_pool_with_indices(Emit &e) {
   const Pool p = read(e, true);
   if (!p.x)
     return {};
   if (!e.op.result(1)->has_uses()) {
-    Value* y = max_pool_nhwc(e, p);
-    return y ? std::vector<Value*>{back(e, y), nullptr} : std::vector<Value*>{};
+    Value *y = max_pool_nhwc(e, p);
+    return y ? std::vector<Value *>{back(e, y), nullptr} : std::vector<Value *>{};
   }
   if (p.h.in.is_symbolic() || p.w.in.is_symbolic()) {
     e.unsupported("with indices over a size known only at run time", "export with static shapes");
     return {};
   }
-  Value* x = padded_low(e, p);
+  Value *x = padded_low(e, p);
   const i64 rows = p.h.out.value(), columns = p.w.out.value();
   const ElementType index = e.type(1).element();
   Value *best = nullptr, *where = nullptr;
   for (i64 i = 0; i < p.h.kernel; ++i)
     for (i64 j = 0; j < p.w.kernel; ++j) {
-      Value* t = tap(e, tap(e, x, 1, p.h, i), 2, p.w, j);
+      Value *t = tap(e, tap(e, x, 1, p.h, i), 2, p.w, j);
       Dims at;
       for (i64 r = 0; r < rows; ++r)
         for (i64 c = 0; c < columns; ++c)
           at.push_back((r * p.h.stride - p.h.before + i * p.h.dilation) * p.w.in.value() +
                        c * p.w.stride - p.w.before + j * p.w.dilation);
       const Dims plane{1, rows, columns, 1};
-      Value* positions = e.constant_ints(index, plane, at);
+      Value *positions = e.constant_ints(index, plane, at);
       if (!best) {
         best = t;
         where = e(op::BROADCAST_TO, {positions, e.i32s(static_dims(t))});
@@ -148,12 +146,12 @@ std::vector<Value*> max_pool_with_indices(Emit& e) {
 }
 
 /// Elements of window `i` inside [low, high).
-i64 covered(const Axis& a, i64 i, i64 low, i64 high) {
+i64 covered(const Axis &a, i64 i, i64 low, i64 high) {
   const i64 begin = i * a.stride - a.before;
   return std::min(begin + a.kernel, high) - std::max(begin, low);
 }
 
-Value* avg_pool(Emit& e) {
+Value *avg_pool(Emit &e) {
   Pool p = read(e, false);
   if (!p.x)
     return nullptr;
@@ -169,8 +167,8 @@ Value* avg_pool(Emit& e) {
   if (!plain && !fixed)
     return e.unsupported("with these divisors over a size known only at run time",
                          "export with static shapes");
-  Value* x = e.pad(p.x, {0, 0, p.h.before, p.h.after(), p.w.before, p.w.after(), 0, 0});
-  Value* y = pool(e, op::AVERAGE_POOL_2D, p, x, "VALID");
+  Value *x = e.pad(p.x, {0, 0, p.h.before, p.h.after(), p.w.before, p.w.after(), 0, 0});
+  Value *y = pool(e, op::AVERAGE_POOL_2D, p, x, "VALID");
   if (plain)
     return back(e, y);
   const i64 rows = p.h.out.value(), columns = p.w.out.value();
@@ -178,7 +176,7 @@ Value* avg_pool(Emit& e) {
   std::vector<double> factors;
   for (i64 r = 0; r < rows; ++r)
     for (i64 c = 0; c < columns; ++c) {
-      const auto count = [&](const Axis& a, i64 i) {
+      const auto count = [&](const Axis &a, i64 i) {
         const i64 margin = include ? a.before : 0;
         return covered(a, i, -margin, a.in.value() + margin);
       };
@@ -196,7 +194,7 @@ Value* avg_pool(Emit& e) {
 
 } // namespace
 
-void add_pool_rules(pass::PatternSet& set) {
+void add_pool_rules(pass::PatternSet &set) {
   set.add("max-pool", {a::max_pool2d}, lower<max_pool>);
   set.add("max-pool-with-indices", {a::max_pool2d_with_indices}, lower_many<max_pool_with_indices>);
   set.add("avg-pool", {a::avg_pool2d}, lower<avg_pool>);

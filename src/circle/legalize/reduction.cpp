@@ -10,10 +10,10 @@ namespace {
 namespace a = aten::op;
 
 /// The `dim` attribute as a list of axes; empty or None means all.
-Dims axes_of(Emit& e) {
+Dims axes_of(Emit &e) {
   Dims axes = e.ints("dim");
   const i64 rank = e.arg(0)->type().rank();
-  for (i64& d : axes)
+  for (i64 &d : axes)
     d += d < 0 ? rank : 0;
   if (axes.empty()) {
     axes.resize(static_cast<size_t>(rank));
@@ -22,30 +22,30 @@ Dims axes_of(Emit& e) {
   return axes;
 }
 
-Value* reduce(Emit& e, OpCode code, Value* x) {
+Value *reduce(Emit &e, OpCode code, Value *x) {
   if (x->type().rank() == 0)
     return x;
   return e.reduce(code, x, axes_of(e), e.flag("keepdim"));
 }
 
 template <OpCode code>
-Value* arithmetic(Emit& e) {
+Value *arithmetic(Emit &e) {
   return reduce(e, code, e.cast(e.arg(0), e.element()));
 }
 
 template <OpCode code, OpCode on_bool>
-Value* extreme(Emit& e) {
+Value *extreme(Emit &e) {
   return reduce(e, e.element() == ElementType::Bool ? on_bool : code, e.arg(0));
 }
 
 template <OpCode code>
-Value* truth(Emit& e) {
+Value *truth(Emit &e) {
   return e.cast(reduce(e, code, e.as_bool(e.arg(0))), e.element());
 }
 
 template <OpCode code>
-Value* arg_extreme(Emit& e) {
-  Value* x = e.arg(0);
+Value *arg_extreme(Emit &e) {
+  Value *x = e.arg(0);
   if (x->type().element() == ElementType::Bool)
     x = e.cast(x, ElementType::I32);
   if (e.attr("dim").is_none()) {
@@ -60,20 +60,20 @@ Value* arg_extreme(Emit& e) {
     return e.scalar(e.element(), 0);
   i64 dim = e.attr("dim").is_none() ? 0 : e.integer("dim");
   dim += dim < 0 ? rank : 0;
-  Value* r = e(code, {x, e.i32(dim)}, {{"output_type", of(e.element())}});
+  Value *r = e(code, {x, e.i32(dim)}, {{"output_type", of(e.element())}});
   return e.reshape(r, e.type().shape());
 }
 
-Value* cumsum(Emit& e) {
-  Value* x = e.cast(e.arg(0), e.element());
+Value *cumsum(Emit &e) {
+  Value *x = e.cast(e.arg(0), e.element());
   if (x->type().rank() == 0)
     return x;
   return e(op::CUMSUM, {x, e.i32(e.integer("dim"))});
 }
 
 /// Hillis and Steele: log2(n) rounds of y = y * shift(y), where the shift brings in ones.
-Value* cumprod(Emit& e) {
-  Value* y = e.cast(e.arg(0), e.element());
+Value *cumprod(Emit &e) {
+  Value *y = e.cast(e.arg(0), e.element());
   if (y->type().rank() == 0)
     return y;
   const i64 dim = e.integer("dim");
@@ -83,15 +83,15 @@ Value* cumprod(Emit& e) {
   for (i64 step = 1; step < extent.value(); step *= 2) {
     Dims pads(static_cast<size_t>(y->type().rank()) * 2, 0);
     pads[static_cast<size_t>(dim) * 2] = step;
-    Value* shifted = e.pad(e.slice(y, dim, 0, extent.value() - step), pads, 1.0);
+    Value *shifted = e.pad(e.slice(y, dim, 0, extent.value() - step), pads, 1.0);
     y = e.mul(y, shifted);
   }
   return y;
 }
 
 /// TOPK_V2 takes the greatest of the last dimension; the others by negation and transposition.
-std::vector<Value*> top(Emit& e, i64 k, i64 dim, bool largest) {
-  Value* x = e.arg(0);
+std::vector<Value *> top(Emit &e, i64 k, i64 dim, bool largest) {
+  Value *x = e.arg(0);
   const i64 rank = x->type().rank();
   dim += dim < 0 ? rank : 0;
   if (rank == 0) {
@@ -112,16 +112,16 @@ std::vector<Value*> top(Emit& e, i64 k, i64 dim, bool largest) {
   shape.back() = k;
   const Type types[] = {e.context().tensor_type(x->type().element(), shape),
                         e.context().tensor_type(ElementType::I32, shape)};
-  Value* operands[] = {x, e.i32(k)};
-  ir::Op* both = e.typed(op::TOPK_V2, operands, {}, types);
-  Value* values = both->result(0);
+  Value *operands[] = {x, e.i32(k)};
+  ir::Op *both = e.typed(op::TOPK_V2, operands, {}, types);
+  Value *values = both->result(0);
   if (!largest)
     values = e(op::NEG, {values});
   return {e.transpose(values, perm),
           e.transpose(e.cast(both->result(1), e.type(1).element()), perm)};
 }
 
-std::vector<Value*> topk(Emit& e) {
+std::vector<Value *> topk(Emit &e) {
   if (!e.is_static("k")) {
     e.unsupported("a k known only at run time");
     return {};
@@ -129,7 +129,7 @@ std::vector<Value*> topk(Emit& e) {
   return top(e, e.integer("k"), e.integer("dim"), e.flag("largest"));
 }
 
-std::vector<Value*> sort(Emit& e) {
+std::vector<Value *> sort(Emit &e) {
   const i64 rank = e.arg(0)->type().rank();
   i64 dim = e.integer("dim");
   dim += dim < 0 ? rank : 0;
@@ -142,7 +142,7 @@ std::vector<Value*> sort(Emit& e) {
 
 } // namespace
 
-void add_reduction_rules(pass::PatternSet& set) {
+void add_reduction_rules(pass::PatternSet &set) {
   set.add("sum", {a::sum_dim_IntList}, lower<arithmetic<op::SUM>>);
   set.add("mean", {a::mean_dim}, lower<arithmetic<op::MEAN>>);
   set.add("prod", {a::prod_dim_int}, lower<arithmetic<op::REDUCE_PROD>>);

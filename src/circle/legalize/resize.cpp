@@ -19,7 +19,7 @@ struct Sizes {
   double scale[2]; ///< factor given by the caller, 0 when there is none
 };
 
-bool read(Emit& e, Sizes& s) {
+bool read(Emit &e, Sizes &s) {
   const Type in = e.arg(0)->type(), out = e.type();
   if (!in.has_static_shape() || !out.has_static_shape() || in.rank() != 4) {
     e.unsupported("over a size known only at run time", "export with static shapes");
@@ -53,11 +53,11 @@ Dims sources(i64 in, i64 out, double scale) {
   return v;
 }
 
-Value* nearest(Emit& e) {
+Value *nearest(Emit &e) {
   Sizes s;
   if (!read(e, s))
     return nullptr;
-  Value* x = e.transpose(e.arg(0), kToNhwc);
+  Value *x = e.transpose(e.arg(0), kToNhwc);
   Dims rows[2];
   bool plain = true;
   for (int i = 0; i < 2; ++i) {
@@ -73,7 +73,7 @@ Value* nearest(Emit& e) {
   return e.transpose(x, kToNchw);
 }
 
-Value* bilinear(Emit& e) {
+Value *bilinear(Emit &e) {
   Sizes s;
   if (!read(e, s))
     return nullptr;
@@ -84,20 +84,18 @@ Value* bilinear(Emit& e) {
       return e.unsupported("with a scale factor that does not give a whole size",
                            "give the output size, or set recompute_scale_factor=True");
   }
-  Value* x = e.transpose(e.arg(0), kToNhwc);
-  x = e(op::RESIZE_BILINEAR,
-        {x, e.i32s({s.out[0], s.out[1]})},
+  Value *x = e.transpose(e.arg(0), kToNhwc);
+  x = e(op::RESIZE_BILINEAR, {x, e.i32s({s.out[0], s.out[1]})},
         {{"align_corners", of(corners)}, {"half_pixel_centers", of(!corners)}});
   return e.transpose(x, kToNchw);
 }
 
 /// circle_custom.resize_bilinear is channels-last and has Circle's own options. What decompose
 /// leaves of it has neither option set, which torch has no operator for.
-Value* custom_bilinear(Emit& e) {
+Value *custom_bilinear(Emit &e) {
   if (!e.is_static("size") || e.arg(0)->type().rank() != 4)
     return e.unsupported("to a size known only at run time", "export with static shapes");
-  return e.typed(op::RESIZE_BILINEAR,
-                 {e.arg(0), e.i32s(e.ints("size", 2))},
+  return e.typed(op::RESIZE_BILINEAR, {e.arg(0), e.i32s(e.ints("size", 2))},
                  {{"align_corners", of(e.flag("align_corners"))},
                   {"half_pixel_centers", of(e.flag("half_pixel_centers"))}},
                  e.type());
@@ -105,10 +103,10 @@ Value* custom_bilinear(Emit& e) {
 
 } // namespace
 
-void add_resize_rules(pass::PatternSet& set) {
+void add_resize_rules(pass::PatternSet &set) {
   set.add("upsample-nearest", {a::upsample_nearest2d, a::upsample_nearest2d_vec}, lower<nearest>);
-  set.add(
-      "upsample-bilinear", {a::upsample_bilinear2d, a::upsample_bilinear2d_vec}, lower<bilinear>);
+  set.add("upsample-bilinear", {a::upsample_bilinear2d, a::upsample_bilinear2d_vec},
+          lower<bilinear>);
   set.add("custom-bilinear", {a::circle_custom_resize_bilinear}, lower<custom_bilinear>);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace a = aten::op;
 
-Dims strides_of(const Dims& shape) {
+Dims strides_of(const Dims &shape) {
   Dims strides(shape.size());
   i64 step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -25,13 +25,13 @@ Dims strides_of(const Dims& shape) {
   return strides;
 }
 
-i64 product(const Dims& d) {
+i64 product(const Dims &d) {
   return std::accumulate(d.begin(), d.end(), i64{1}, std::multiplies());
 }
 
 /// Row-major positions of the elements of a tensor of shape `at` inside one with `strides`, leaving
 /// out dimension `skip`.
-Dims positions(const Dims& at, const Dims& strides, i64 skip) {
+Dims positions(const Dims &at, const Dims &strides, i64 skip) {
   Dims flat, counter(at.size(), 0);
   for (i64 n = product(at); n > 0; --n) {
     i64 p = 0;
@@ -48,43 +48,41 @@ Dims positions(const Dims& at, const Dims& strides, i64 skip) {
 }
 
 /// Rows `rows[k]` of `x` (along dimension 0) become row k of `values`; the last one wins.
-Value* replace_rows(Emit& e, Value* x, Value* values, const Dims& rows) {
+Value *replace_rows(Emit &e, Value *x, Value *values, const Dims &rows) {
   Dims pick(static_cast<size_t>(x->type().dim(0).value()));
   std::iota(pick.begin(), pick.end(), 0);
   const auto n = static_cast<i64>(pick.size());
   for (size_t k = 0; k < rows.size(); ++k)
     pick[static_cast<size_t>(rows[k])] = n + static_cast<i64>(k);
-  Value* parts[] = {x, values};
+  Value *parts[] = {x, values};
   return e(op::GATHER, {e.concat(parts, 0), e.i32s(pick)}, {{"axis", of(i64{0})}});
 }
 
-Value* scatter_nd(Emit& e, Value* index, Value* updates, const Dims& shape) {
+Value *scatter_nd(Emit &e, Value *index, Value *updates, const Dims &shape) {
   const Dims column{index->type().dim(0).value(), 1};
-  Value* where = e.reshape(e.cast(index, ElementType::I32), column);
+  Value *where = e.reshape(e.cast(index, ElementType::I32), column);
   const SymDims dims(shape.begin(), shape.end());
-  return e.typed(op::SCATTER_ND,
-                 {where, updates, e.i32s(shape)},
-                 {},
+  return e.typed(op::SCATTER_ND, {where, updates, e.i32s(shape)}, {},
                  e.context().tensor_type(updates->type().element(), dims));
 }
 
 /// x with row index[k] (run time) replaced by row k of `values`, or with it added.
-Value* update_rows(Emit& e, Value* x, Value* index, Value* values, bool accumulate) {
+Value *update_rows(Emit &e, Value *x, Value *index, Value *values, bool accumulate) {
   const Dims shape = static_dims(x);
-  Value* sums = scatter_nd(e, index, values, shape);
+  Value *sums = scatter_nd(e, index, values, shape);
   if (accumulate)
     return e.add(x, sums);
   const Dims counts{index->type().dim(0).value()};
-  Value* ones = e.constant_ints(ElementType::I32, counts, Dims(static_cast<size_t>(counts[0]), 1));
-  Value* hits = scatter_nd(e, index, ones, {shape[0]});
+  Value *ones = e.constant_ints(ElementType::I32, counts, Dims(static_cast<size_t>(counts[0]), 1));
+  Value *hits = scatter_nd(e, index, ones, {shape[0]});
   Dims column(shape.size(), 1);
   column[0] = shape[0];
-  Value* hit = e.reshape(e(op::GREATER, {hits, e.like(hits, 0)}), column);
+  Value *hit = e.reshape(e(op::GREATER, {hits, e.like(hits, 0)}), column);
   return e.select(hit, sums, x);
 }
 
 template <bool accumulate>
-Value* scatter(Emit& e) {
+Value *scatter(Emit &e) {
   Value *x = e.arg(0), *index = e.arg(1), *source = e.arg(2);
   if (!x->type().has_static_shape() || !index->type().has_static_shape() ||
       !source->type().has_static_shape())
@@ -101,15 +99,15 @@ Value* scatter(Emit& e) {
   }
   const i64 stride = strides[static_cast<size_t>(dim)], n = product(at);
   Dims base = positions(at, strides, dim);
-  Value* flat_x = e.reshape(x, Dims{x->type().num_elements()});
-  Value* flat_source = e.reshape(source, Dims{n});
+  Value *flat_x = e.reshape(x, Dims{x->type().num_elements()});
+  Value *flat_source = e.reshape(source, Dims{n});
   if (const std::optional<Dims> known = int_constant(index); known && !accumulate) {
     for (size_t i = 0; i < base.size(); ++i)
       base[i] += (*known)[i] * stride;
     return e.reshape(replace_rows(e, flat_x, flat_source, base), e.type().shape());
   }
   const ElementType t = index->type().element();
-  Value* p = e.reshape(index, Dims{n});
+  Value *p = e.reshape(index, Dims{n});
   if (stride != 1)
     p = e.mul(p, e.like(p, static_cast<double>(stride)));
   p = e.add(p, e.constant_ints(t, Dims{n}, base));
@@ -117,15 +115,15 @@ Value* scatter(Emit& e) {
 }
 
 /// index_put with one index tensor, of any rank, along any dimension.
-Value* index_put(Emit& e) {
-  Value* x = e.arg(0);
+Value *index_put(Emit &e) {
+  Value *x = e.arg(0);
   const ir::Op::Segment list = e.op.segment(1);
-  Value* values = e.arg(list.first + list.count);
+  Value *values = e.arg(list.first + list.count);
   const bool accumulate = e.flag("accumulate");
-  Value* index = nullptr;
+  Value *index = nullptr;
   i64 dim = 0;
   for (u32 i = 0; i < list.count; ++i) {
-    Value* v = e.op.operand(list.first + i);
+    Value *v = e.op.operand(list.first + i);
     if (!v)
       continue;
     if (index)
@@ -158,10 +156,10 @@ Value* index_put(Emit& e) {
     Dims line(in.size(), 1), order(static_cast<size_t>(extent));
     line[static_cast<size_t>(dim)] = extent;
     std::iota(order.begin(), order.end(), 0);
-    Value* p = e.reshape(index, Dims{});
-    p = e.select(
-        e(op::LESS, {p, e.like(p, 0)}), e.add(p, e.like(p, static_cast<double>(extent))), p);
-    Value* here = e(op::EQUAL, {e.constant_ints(t, line, order), p});
+    Value *p = e.reshape(index, Dims{});
+    p = e.select(e(op::LESS, {p, e.like(p, 0)}), e.add(p, e.like(p, static_cast<double>(extent))),
+                 p);
+    Value *here = e(op::EQUAL, {e.constant_ints(t, line, order), p});
     if (static_dims(values) == wanted)
       values = e.reshape(values, rows);
     else if (values->type().num_elements() == 1)
@@ -178,15 +176,15 @@ Value* index_put(Emit& e) {
   std::swap(perm[0], perm[static_cast<size_t>(dim)]);
   x = e.transpose(x, perm);
   values = e.transpose(values, perm);
-  Value* y = nullptr;
+  Value *y = nullptr;
   if (std::optional<Dims> known = int_constant(index); known && !accumulate) {
-    for (i64& k : *known)
+    for (i64 &k : *known)
       k += k < 0 ? extent : 0;
     y = replace_rows(e, x, values, *known);
   } else {
-    Value* p = e.reshape(index, Dims{n});
-    p = e.select(
-        e(op::LESS, {p, e.like(p, 0)}), e.add(p, e.like(p, static_cast<double>(extent))), p);
+    Value *p = e.reshape(index, Dims{n});
+    p = e.select(e(op::LESS, {p, e.like(p, 0)}), e.add(p, e.like(p, static_cast<double>(extent))),
+                 p);
     y = update_rows(e, x, p, values, accumulate);
   }
   return e.transpose(y, perm);
@@ -194,7 +192,7 @@ Value* index_put(Emit& e) {
 
 } // namespace
 
-void add_scatter_rules(pass::PatternSet& set) {
+void add_scatter_rules(pass::PatternSet &set) {
   set.add("scatter", {a::scatter_src}, lower<scatter<false>>);
   set.add("scatter-add", {a::scatter_add}, lower<scatter<true>>);
   set.add("index-put", {a::index_put}, lower<index_put>);

@@ -40,7 +40,7 @@ struct Padding {
   Dims pairs; ///< for PAD on NHWC; empty when there is none
 };
 
-inline Padding choose_padding(const Axis& h, const Axis& w) {
+inline Padding choose_padding(const Axis &h, const Axis &w) {
   if (h.is_valid() && w.is_valid())
     return {"VALID", {}};
   if (h.is_same() && w.is_same())

@@ -13,7 +13,7 @@ namespace chute::circle {
 
 namespace {
 
-Diagnostic warning(const ir::OutputInfo& o) {
+Diagnostic warning(const ir::OutputInfo &o) {
   const bool buffer = o.kind == ir::OutputKind::BufferMutation;
   Diagnostic d;
   d.severity = Severity::Warning;
@@ -29,25 +29,25 @@ Diagnostic warning(const ir::OutputInfo& o) {
 
 } // namespace
 
-void drop_mutations(pass::PassContext& ctx) {
-  ir::Graph& graph = ctx.graph;
-  ir::walk(graph, [&](ir::Op& op) {
+void drop_mutations(pass::PassContext &ctx) {
+  ir::Graph &graph = ctx.graph;
+  ir::walk(graph, [&](ir::Op &op) {
     ++ctx.counters.ops_visited;
     if (op.opcode() != ir::core_op::state)
       return true;
     ir::Builder b(graph, *op.parent(), &op);
     b.set_loc(op.loc());
-    ir::Value* c = b.constant(op.attr("value").as_constant(), op.result()->name());
+    ir::Value *c = b.constant(op.attr("value").as_constant(), op.result()->name());
     graph.replace_all_uses(op.result(), c);
     graph.erase(&op);
     ++ctx.counters.rewrites;
     return false;
   });
 
-  ir::Op* ret = graph.return_op();
+  ir::Op *ret = graph.return_op();
   std::vector<ir::OutputInfo> kept;
-  std::vector<ir::Value*> values;
-  for (const ir::OutputInfo& o : graph.outputs()) {
+  std::vector<ir::Value *> values;
+  for (const ir::OutputInfo &o : graph.outputs()) {
     if (o.kind == ir::OutputKind::BufferMutation || o.kind == ir::OutputKind::InputMutation) {
       ctx.diagnostics.add(warning(o));
       continue;

@@ -39,17 +39,17 @@ std::optional<Weighted> weighted(OpCode c) {
   return {};
 }
 
-std::optional<std::vector<float>> floats_of(const Value* v) {
-  const ir::Constant* c = constant_of(v);
+std::optional<std::vector<float>> floats_of(const Value *v) {
+  const ir::Constant *c = constant_of(v);
   if (!c || !c->has_data || c->type.element() != ElementType::F32)
     return {};
   std::vector<float> out(static_cast<size_t>(c->num_elements()));
-  c->copy_dense(reinterpret_cast<std::byte*>(out.data()));
+  c->copy_dense(reinterpret_cast<std::byte *>(out.data()));
   return out;
 }
 
 /// One number per channel from a constant that varies along the last dimension at most.
-std::optional<std::vector<float>> per_channel(const Value* v, size_t channels) {
+std::optional<std::vector<float>> per_channel(const Value *v, size_t channels) {
   const std::span<const SymInt> shape = v->type().shape();
   for (size_t i = 0; i + 1 < shape.size(); ++i)
     if (shape[i] != SymInt(1))
@@ -62,12 +62,12 @@ std::optional<std::vector<float>> per_channel(const Value* v, size_t channels) {
   return out;
 }
 
-Value* f32_constant(Rewriter& rw, Op& before, Type type, const std::vector<float>& values) {
+Value *f32_constant(Rewriter &rw, Op &before, Type type, const std::vector<float> &values) {
   return rw.before(before).constant(
       rw.graph().add_copy(type, std::as_bytes(std::span<const float>(values))));
 }
 
-bool fold(Op& op, Rewriter& rw) {
+bool fold(Op &op, Rewriter &rw) {
   if (has_activation(op) || op.result()->type().element() != ElementType::F32)
     return false;
   u32 side = 0;
@@ -78,9 +78,9 @@ bool fold(Op& op, Rewriter& rw) {
   Value *input = op.operand(side), *other = op.operand(1 - side);
   if (input->type() != op.result()->type() || input->type().rank() < 2 || !input->has_one_use())
     return false;
-  Op* conv = input->producer();
+  Op *conv = input->producer();
   if (conv && conv->opcode() == op::RESHAPE) {
-    Value* inner = conv->operand(0);
+    Value *inner = conv->operand(0);
     if (!inner->has_one_use() || inner->type().rank() < 2 ||
         inner->type().shape().back() != input->type().shape().back())
       return false;
@@ -96,8 +96,8 @@ bool fold(Op& op, Rewriter& rw) {
   const std::optional<std::vector<float>> factor = per_channel(other, channels);
   if (!factor)
     return false;
-  Value* filter = conv->operand(at->filter);
-  Value* bias = at->bias < conv->num_operands() ? conv->operand(at->bias) : nullptr;
+  Value *filter = conv->operand(at->filter);
+  Value *bias = at->bias < conv->num_operands() ? conv->operand(at->bias) : nullptr;
   if (!bias && at->bias >= conv->num_operands())
     return false;
   std::vector<float> shift(channels, 0.0f);
@@ -138,7 +138,7 @@ bool fold(Op& op, Rewriter& rw) {
   return true;
 }
 
-const pass::PatternSet& patterns() {
+const pass::PatternSet &patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     s.add("fold-channel-arithmetic", {op::MUL, op::ADD, op::SUB}, fold);
@@ -149,6 +149,6 @@ const pass::PatternSet& patterns() {
 
 } // namespace
 
-void fold_batch_norm(pass::PassContext& ctx) { ctx.run(patterns()); }
+void fold_batch_norm(pass::PassContext &ctx) { ctx.run(patterns()); }
 
 } // namespace chute::circle

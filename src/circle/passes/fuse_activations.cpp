@@ -20,11 +20,11 @@ namespace {
 using ir::Op;
 using pass::Rewriter;
 
-bool is_float(const Value* v) { return v->type().element() == ElementType::F32; }
+bool is_float(const Value *v) { return v->type().element() == ElementType::F32; }
 
 /// The operand of a MINIMUM or MAXIMUM whose other operand is that number; null when there is none.
-Value* bounded(const Value* v, OpCode code, double bound) {
-  const Op* p = v->producer();
+Value *bounded(const Value *v, OpCode code, double bound) {
+  const Op *p = v->producer();
   if (!p || p->opcode() != code)
     return nullptr;
   for (u32 i = 0; i < 2; ++i)
@@ -33,26 +33,26 @@ Value* bounded(const Value* v, OpCode code, double bound) {
   return nullptr;
 }
 
-bool is_relu_under_six(const Op& op) {
+bool is_relu_under_six(const Op &op) {
   // maximum(x, 0) below a minimum with 6 becomes RELU6 with it.
-  const ir::Use* u = op.result()->first_use();
+  const ir::Use *u = op.result()->first_use();
   return u && !u->next() &&
          bounded(u->owner()->num_results() ? u->owner()->result() : op.result(), op::MINIMUM, 6) ==
              op.result();
 }
 
-bool clamp_to_activation(Op& op, Rewriter& rw) {
-  Value* out = op.result();
+bool clamp_to_activation(Op &op, Rewriter &rw) {
+  Value *out = op.result();
   if (!is_float(out))
     return false;
-  Value* x = nullptr;
+  Value *x = nullptr;
   OpCode code = op::RELU6;
-  if (Value* low = bounded(out, op::MINIMUM, 6))
+  if (Value *low = bounded(out, op::MINIMUM, 6))
     x = bounded(low, op::MAXIMUM, 0);
-  if (Value* low = x ? nullptr : bounded(out, op::MINIMUM, 6);
+  if (Value *low = x ? nullptr : bounded(out, op::MINIMUM, 6);
       low && low->producer() && low->producer()->opcode() == op::RELU)
     x = low->producer()->operand(0);
-  if (Value* high = x ? nullptr : bounded(out, op::MAXIMUM, 0)) {
+  if (Value *high = x ? nullptr : bounded(out, op::MAXIMUM, 0)) {
     x = bounded(high, op::MINIMUM, 6);
     if (!x && !is_relu_under_six(op)) {
       x = high;
@@ -68,10 +68,10 @@ bool clamp_to_activation(Op& op, Rewriter& rw) {
 }
 
 /// Two bounds on the same side are one.
-bool merge_bounds(Op& op, Rewriter& rw) {
+bool merge_bounds(Op &op, Rewriter &rw) {
   for (u32 i = 0; i < 2; ++i) {
     const std::optional<double> outer = splat_of(op.operand(i));
-    const Op* inner = op.operand(1 - i)->producer();
+    const Op *inner = op.operand(1 - i)->producer();
     if (!outer || !inner || inner->opcode() != op.opcode() || op.operand(i)->type().rank() != 0)
       continue;
     for (u32 k = 0; k < 2; ++k) {
@@ -79,7 +79,7 @@ bool merge_bounds(Op& op, Rewriter& rw) {
       if (!bound || inner->operand(k)->type() != op.operand(i)->type())
         continue;
       const bool keep_outer = op.opcode() == op::MINIMUM ? *outer <= *bound : *outer >= *bound;
-      Value* operands[] = {inner->operand(1 - k), keep_outer ? op.operand(i) : inner->operand(k)};
+      Value *operands[] = {inner->operand(1 - k), keep_outer ? op.operand(i) : inner->operand(k)};
       const Type type = op.result()->type();
       rw.replace(op, recreate(rw, op, operands, std::span(&type, 1))->result());
       return true;
@@ -94,8 +94,8 @@ bool honours_activation(OpCode c) {
          c == op::MAX_POOL_2D;
 }
 
-bool fuse(Op& op, Rewriter& rw) {
-  Op* p = op.operand(0)->producer();
+bool fuse(Op &op, Rewriter &rw) {
+  Op *p = op.operand(0)->producer();
   if (!p || !honours_activation(p->opcode()) || !is_float(op.result()))
     return false;
   if (!op.operand(0)->has_one_use()) {
@@ -106,8 +106,7 @@ bool fuse(Op& op, Rewriter& rw) {
     rw.reject("the operator has an activation already");
     return false;
   }
-  rw.graph().set_attr(p,
-                      static_cast<u32>(activation_slot(*p)),
+  rw.graph().set_attr(p, static_cast<u32>(activation_slot(*p)),
                       rw.context().string_attr(op.opcode() == op::RELU ? "RELU" : "RELU6"));
   if (op.result()->name())
     rw.graph().set_name(op.operand(0), op.result()->name());
@@ -115,7 +114,7 @@ bool fuse(Op& op, Rewriter& rw) {
   return true;
 }
 
-const pass::PatternSet& patterns() {
+const pass::PatternSet &patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     s.add("merge-bounds", {op::MINIMUM, op::MAXIMUM}, merge_bounds);
@@ -128,6 +127,6 @@ const pass::PatternSet& patterns() {
 
 } // namespace
 
-void fuse_activations(pass::PassContext& ctx) { ctx.run(patterns()); }
+void fuse_activations(pass::PassContext &ctx) { ctx.run(patterns()); }
 
 } // namespace chute::circle

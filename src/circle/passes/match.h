@@ -9,29 +9,29 @@ namespace chute::circle {
 
 /// A TRANSPOSE whose permutation is a constant.
 struct Transposed {
-  Value* source = nullptr; ///< null: it is none
+  Value *source = nullptr; ///< null: it is none
   Dims perm;
   explicit operator bool() const { return source != nullptr; }
 };
 
-inline Transposed transposed(const Value* v) {
-  const ir::Op* p = v ? v->producer() : nullptr;
+inline Transposed transposed(const Value *v) {
+  const ir::Op *p = v ? v->producer() : nullptr;
   if (!p || p->opcode() != op::TRANSPOSE)
     return {};
   std::optional<Dims> perm = int_constant(p->operand(1));
   if (!perm)
     return {};
-  for (i64& d : *perm)
+  for (i64 &d : *perm)
     d += d < 0 ? static_cast<i64>(perm->size()) : 0;
   return {p->operand(0), std::move(*perm)};
 }
 
 /// The type with its dimensions (and a per-channel axis) in the order of `perm`.
-inline Type permuted_type(ir::Context& ctx, Type t, std::span<const i64> perm) {
+inline Type permuted_type(ir::Context &ctx, Type t, std::span<const i64> perm) {
   SymDims shape;
   for (i64 p : perm)
     shape.push_back(t.dim(static_cast<int>(p)));
-  const ir::Quantization* quant = t.quant();
+  const ir::Quantization *quant = t.quant();
   if (quant && quant->kind != ir::QuantKind::PerTensor) {
     ir::Quantization q = *quant;
     for (size_t i = 0; i < perm.size(); ++i)
@@ -56,28 +56,26 @@ inline bool moves_only_ones(std::span<const SymInt> shape, std::span<const i64> 
 }
 
 /// The same operator over other operands, inserted before `op`.
-inline ir::Op* recreate(pass::Rewriter& rw,
-                        ir::Op& op,
-                        std::span<Value* const> operands,
+inline ir::Op *recreate(pass::Rewriter &rw, ir::Op &op, std::span<Value *const> operands,
                         std::span<const Type> types) {
   const std::vector<Attr> attrs(op.attrs().begin(), op.attrs().end());
-  ir::Op* copy = rw.graph().create(op.opcode(), operands, attrs, types, op.loc());
+  ir::Op *copy = rw.graph().create(op.opcode(), operands, attrs, types, op.loc());
   rw.graph().insert_before(*op.parent(), &op, copy);
   return copy;
 }
 
-inline Value*
-make_transpose(pass::Rewriter& rw, ir::Op& before, Value* x, std::span<const i64> perm) {
+inline Value *make_transpose(pass::Rewriter &rw, ir::Op &before, Value *x,
+                             std::span<const i64> perm) {
   ir::Builder b = rw.before(before);
   const std::vector<i32> p(perm.begin(), perm.end());
-  Value* operands[] = {x, b.constant_i32(p)};
+  Value *operands[] = {x, b.constant_i32(p)};
   const Type type = permuted_type(rw.context(), x->type(), perm);
   return b.create_typed(op::TRANSPOSE, operands, {}, std::span(&type, 1))->result();
 }
 
 /// RESHAPE to a shape with at most one symbolic dimension.
-inline Value*
-make_reshape(pass::Rewriter& rw, ir::Op& before, Value* x, std::span<const SymInt> shape) {
+inline Value *make_reshape(pass::Rewriter &rw, ir::Op &before, Value *x,
+                           std::span<const SymInt> shape) {
   ir::Builder b = rw.before(before);
   std::vector<i32> stated;
   SymDims attr;
@@ -85,7 +83,7 @@ make_reshape(pass::Rewriter& rw, ir::Op& before, Value* x, std::span<const SymIn
     stated.push_back(d.is_static() ? static_cast<i32>(d.value()) : -1);
     attr.push_back(stated.back());
   }
-  Value* operands[] = {x, b.constant_i32(stated)};
+  Value *operands[] = {x, b.constant_i32(stated)};
   const NamedAttr new_shape{"new_shape", rw.context().ints_attr(attr)};
   const Type type = rw.context().with_shape(x->type(), shape);
   return b.create_typed(op::RESHAPE, operands, std::span(&new_shape, 1), std::span(&type, 1))
@@ -110,10 +108,10 @@ inline bool has_elements(std::span<const SymInt> shape, i64 n) {
 }
 
 /// The slot of `fused_activation_function`, or -1.
-inline int activation_slot(const ir::Op& op) {
+inline int activation_slot(const ir::Op &op) {
   return op.def().attr_index("fused_activation_function");
 }
-inline bool has_activation(const ir::Op& op) {
+inline bool has_activation(const ir::Op &op) {
   const int slot = activation_slot(op);
   return slot >= 0 && op.attr(static_cast<u32>(slot)).as_string() != "NONE";
 }

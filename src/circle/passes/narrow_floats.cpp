@@ -22,14 +22,14 @@ bool narrows(ElementType e) {
 }
 bool narrows(ir::Type t) { return t && t.is_tensor() && narrows(t.element()); }
 
-const ir::Constant* converted(ir::Graph& graph, const ir::Constant& c) {
+const ir::Constant *converted(ir::Graph &graph, const ir::Constant &c) {
   const ir::Type type = graph.context().with_element(c.type, ElementType::F32);
   if (!c.has_data)
     return graph.add_constant(type, nullptr, nullptr, {}, false);
   std::vector<std::byte> from(c.dense_bytes());
   c.copy_dense(from.data());
-  std::byte* to = nullptr;
-  const ir::Constant* out = graph.add_buffer(type, &to);
+  std::byte *to = nullptr;
+  const ir::Constant *out = graph.add_buffer(type, &to);
   const ElementType e = c.type.element();
   const auto size = static_cast<size_t>(ir::element_bytes(e));
   const auto n = static_cast<size_t>(c.num_elements());
@@ -40,43 +40,43 @@ const ir::Constant* converted(ir::Graph& graph, const ir::Constant& c) {
 
 } // namespace
 
-void narrow_floats(pass::PassContext& ctx) {
-  ir::Graph& graph = ctx.graph;
-  boost::unordered_flat_map<const ir::Constant*, const ir::Constant*> constants;
+void narrow_floats(pass::PassContext &ctx) {
+  ir::Graph &graph = ctx.graph;
+  boost::unordered_flat_map<const ir::Constant *, const ir::Constant *> constants;
   std::string changed;
   const auto note = [&](std::string_view name, ir::Type t) {
     if (narrows(t))
       changed += (changed.empty() ? "" : ", ") + std::string(name) + " " +
                  std::string(ir::element_type_name(t.element()));
   };
-  for (const ir::InputInfo& in : graph.inputs())
+  for (const ir::InputInfo &in : graph.inputs())
     if (in.value)
       note(in.name, in.value->type());
-  for (const ir::OutputInfo& out : graph.outputs())
+  for (const ir::OutputInfo &out : graph.outputs())
     if (out.operand >= 0)
       note(out.name, graph.return_op()->operand(static_cast<u32>(out.operand))->type());
 
-  const auto retype = [&](ir::Value* v) {
+  const auto retype = [&](ir::Value *v) {
     if (narrows(v->type())) {
       graph.set_type(v, graph.context().with_element(v->type(), ElementType::F32));
       ++ctx.counters.rewrites;
     }
   };
-  for (ir::Value* v : graph.body().args())
+  for (ir::Value *v : graph.body().args())
     retype(v);
-  ir::walk(graph, [&](ir::Op& op) {
+  ir::walk(graph, [&](ir::Op &op) {
     ++ctx.counters.ops_visited;
-    for (ir::Value& v : op.results())
+    for (ir::Value &v : op.results())
       retype(&v);
-    for (ir::Region* r : op.regions())
-      for (ir::Value* v : r->args())
+    for (ir::Region *r : op.regions())
+      for (ir::Value *v : r->args())
         retype(v);
     for (u32 i = 0; i < op.num_attrs(); ++i) {
       const ir::Attr a = op.attr(i);
       if (a.kind() == ir::AttrKind::Element && narrows(a.as_element())) {
         graph.set_attr(&op, i, ir::Attr::of_element(ElementType::F32));
       } else if (a.kind() == ir::AttrKind::Constant && narrows(a.as_constant()->type)) {
-        const ir::Constant*& c = constants[a.as_constant()];
+        const ir::Constant *&c = constants[a.as_constant()];
         if (!c)
           c = converted(graph, *a.as_constant());
         graph.set_attr(&op, i, ir::Attr::of_constant(c));

@@ -32,7 +32,7 @@ bool is_softmax(OpCode c) { return c == op::SOFTMAX || c == op::LOG_SOFTMAX; }
 bool is_pad(OpCode c) { return c == op::PAD || c == op::PADV2 || c == op::MIRROR_PAD; }
 
 /// Operators that transposes can move through, as far as the operator's kind tells.
-bool may_absorb(const Op& user) {
+bool may_absorb(const Op &user) {
   const OpCode c = user.opcode();
   return user.has(ir::trait::kElementwise) || c == op::TRANSPOSE || c == op::CONCATENATION ||
          is_pad(c) || user.has(ir::trait::kReduction) || is_softmax(c) || c == op::SPLIT ||
@@ -40,22 +40,22 @@ bool may_absorb(const Op& user) {
 }
 
 /// Whether the transpose is gone once it has moved through its users.
-bool leaves(const Value* v) {
+bool leaves(const Value *v) {
   int n = 0;
-  for (ir::Use* u = v->first_use(); u; u = u->next())
+  for (ir::Use *u = v->first_use(); u; u = u->next())
     if (++n > kMostUsersChecked || !may_absorb(*u->owner()))
       return false;
   return true;
 }
 
-Transposed sinkable(const Value* v) {
+Transposed sinkable(const Value *v) {
   Transposed t = transposed(v);
   if (t && !leaves(v))
     t.source = nullptr;
   return t;
 }
 
-bool merge(Op& op, Rewriter& rw) {
+bool merge(Op &op, Rewriter &rw) {
   const Transposed outer = transposed(op.result());
   if (!outer)
     return false;
@@ -63,7 +63,7 @@ bool merge(Op& op, Rewriter& rw) {
     rw.replace(op, op.operand(0));
     return true;
   }
-  if (const ir::Constant* c = constant_of(outer.source)) {
+  if (const ir::Constant *c = constant_of(outer.source)) {
     rw.replace(op, rw.before(op).constant(permuted(rw.graph(), *c, outer.perm)));
     return true;
   }
@@ -78,7 +78,7 @@ bool merge(Op& op, Rewriter& rw) {
 }
 
 /// An operand of an elementwise operator of rank `rank`, permuted by `inv`; null when that costs.
-Value* follow(Op& op, Rewriter& rw, Value* v, size_t rank, std::span<const i64> inv, bool dry) {
+Value *follow(Op &op, Rewriter &rw, Value *v, size_t rank, std::span<const i64> inv, bool dry) {
   const std::span<const SymInt> given = v->type().shape();
   if (given.size() > rank)
     return nullptr;
@@ -86,7 +86,7 @@ Value* follow(Op& op, Rewriter& rw, Value* v, size_t rank, std::span<const i64> 
     return v;
   SymDims shape(rank - given.size(), 1);
   shape.insert(shape.end(), given.begin(), given.end());
-  if (const ir::Constant* c = constant_of(v))
+  if (const ir::Constant *c = constant_of(v))
     return dry ? v
                : rw.before(op).constant(
                      permuted(rw.graph(), *reshaped(rw.graph(), *c, shape), inv));
@@ -98,19 +98,19 @@ Value* follow(Op& op, Rewriter& rw, Value* v, size_t rank, std::span<const i64> 
   return dry ? v : make_reshape(rw, op, v, moved);
 }
 
-void replace_transposed(Op& op, Rewriter& rw, Op* moved, std::span<const i64> perm) {
-  std::vector<Value*> results;
-  for (Value& v : moved->results())
+void replace_transposed(Op &op, Rewriter &rw, Op *moved, std::span<const i64> perm) {
+  std::vector<Value *> results;
+  for (Value &v : moved->results())
     results.push_back(make_transpose(rw, op, &v, perm));
   for (u32 i = 0; i < op.num_results(); ++i)
     rw.graph().set_type(results[i], op.result(i)->type());
   rw.replace(op, results);
 }
 
-bool through_elementwise(Op& op, Rewriter& rw) {
+bool through_elementwise(Op &op, Rewriter &rw) {
   const auto rank = static_cast<size_t>(op.result()->type().rank());
   Transposed first;
-  for (const ir::Use& u : op.operand_uses()) {
+  for (const ir::Use &u : op.operand_uses()) {
     Transposed t = sinkable(u.value());
     if (t && t.perm.size() == rank) {
       first = std::move(t);
@@ -120,11 +120,11 @@ bool through_elementwise(Op& op, Rewriter& rw) {
   if (!first)
     return false;
   const Dims inv = inverse(first.perm);
-  std::vector<Value*> operands;
+  std::vector<Value *> operands;
   for (const bool dry : {true, false}) {
     operands.clear();
-    for (const ir::Use& u : op.operand_uses()) {
-      Value* v = u.value();
+    for (const ir::Use &u : op.operand_uses()) {
+      Value *v = u.value();
       if (const Transposed t = transposed(v); t && t.perm == first.perm)
         operands.push_back(t.source);
       else if (v)
@@ -140,15 +140,15 @@ bool through_elementwise(Op& op, Rewriter& rw) {
   return true;
 }
 
-bool through_concatenation(Op& op, Rewriter& rw) {
+bool through_concatenation(Op &op, Rewriter &rw) {
   if (op.num_operands() == 0)
     return false;
   const Transposed first = sinkable(op.operand(0));
   if (!first)
     return false;
   const Dims inv = inverse(first.perm);
-  std::vector<Value*> operands;
-  for (const ir::Use& u : op.operand_uses()) {
+  std::vector<Value *> operands;
+  for (const ir::Use &u : op.operand_uses()) {
     const Transposed t = transposed(u.value());
     if (t && t.perm == first.perm)
       operands.push_back(t.source);
@@ -157,27 +157,27 @@ bool through_concatenation(Op& op, Rewriter& rw) {
     else
       return false;
   }
-  for (Value*& v : operands)
-    if (const ir::Constant* c = constant_of(v))
+  for (Value *&v : operands)
+    if (const ir::Constant *c = constant_of(v))
       v = rw.before(op).constant(permuted(rw.graph(), *c, inv));
   const auto slot = static_cast<u32>(op.def().attr_index("axis"));
   i64 axis = op.attr(slot).as_int().value();
   axis += axis < 0 ? op.result()->type().rank() : 0;
   const Type type = permuted_type(rw.context(), op.result()->type(), inv);
-  Op* moved = recreate(rw, op, operands, std::span(&type, 1));
+  Op *moved = recreate(rw, op, operands, std::span(&type, 1));
   rw.graph().set_attr(moved, slot, Attr::of_int(first.perm[static_cast<size_t>(axis)]));
   replace_transposed(op, rw, moved, first.perm);
   return true;
 }
 
-Value* i32_constant(Op& op, Rewriter& rw, const Value* like, const Dims& values) {
+Value *i32_constant(Op &op, Rewriter &rw, const Value *like, const Dims &values) {
   std::vector<i32> v(values.begin(), values.end());
   const Type type = rw.context().with_element(like->type(), ElementType::I32);
   return rw.before(op).constant(rw.graph().add_copy(type, std::as_bytes(std::span<const i32>(v))));
 }
 
 /// `width` numbers per dimension in the operator's order, to the order before the transpose.
-std::optional<Dims> per_dimension(const Value* v, const Dims& perm, size_t width) {
+std::optional<Dims> per_dimension(const Value *v, const Dims &perm, size_t width) {
   const std::optional<Dims> given = int_constant(v);
   if (!given || given->size() != perm.size() * width)
     return {};
@@ -188,12 +188,12 @@ std::optional<Dims> per_dimension(const Value* v, const Dims& perm, size_t width
   return out;
 }
 
-bool through_pad(Op& op, Rewriter& rw) {
+bool through_pad(Op &op, Rewriter &rw) {
   const Transposed t = sinkable(op.operand(0));
   const std::optional<Dims> pairs = t ? per_dimension(op.operand(1), t.perm, 2) : std::nullopt;
   if (!pairs)
     return false;
-  std::vector<Value*> operands{t.source, i32_constant(op, rw, op.operand(1), *pairs)};
+  std::vector<Value *> operands{t.source, i32_constant(op, rw, op.operand(1), *pairs)};
   for (u32 i = 2; i < op.num_operands(); ++i)
     operands.push_back(op.operand(i));
   const Type type = permuted_type(rw.context(), op.result()->type(), inverse(t.perm));
@@ -201,7 +201,7 @@ bool through_pad(Op& op, Rewriter& rw) {
   return true;
 }
 
-i64 permuted_bits(i64 mask, const Dims& perm) {
+i64 permuted_bits(i64 mask, const Dims &perm) {
   i64 out = 0;
   for (size_t i = 0; i < perm.size(); ++i)
     if (mask >> i & 1)
@@ -209,13 +209,13 @@ i64 permuted_bits(i64 mask, const Dims& perm) {
   return out;
 }
 
-bool through_strided_slice(Op& op, Rewriter& rw) {
+bool through_strided_slice(Op &op, Rewriter &rw) {
   const Transposed t = sinkable(op.operand(0));
   if (!t || op.attr("ellipsis_mask").as_int() != SymInt(0) ||
       op.attr("new_axis_mask").as_int() != SymInt(0) ||
       op.attr("shrink_axis_mask").as_int() != SymInt(0))
     return false;
-  std::vector<Value*> operands{t.source};
+  std::vector<Value *> operands{t.source};
   std::vector<Dims> lists;
   for (u32 i = 1; i <= 3; ++i) {
     std::optional<Dims> list = per_dimension(op.operand(i), t.perm, 1);
@@ -226,42 +226,42 @@ bool through_strided_slice(Op& op, Rewriter& rw) {
   for (u32 i = 1; i <= 3; ++i)
     operands.push_back(i32_constant(op, rw, op.operand(i), lists[i - 1]));
   const Type type = permuted_type(rw.context(), op.result()->type(), inverse(t.perm));
-  Op* moved = recreate(rw, op, operands, std::span(&type, 1));
+  Op *moved = recreate(rw, op, operands, std::span(&type, 1));
   for (const std::string_view name : {"begin_mask", "end_mask"}) {
     const auto slot = static_cast<u32>(op.def().attr_index(name));
-    rw.graph().set_attr(
-        moved, slot, Attr::of_int(permuted_bits(op.attr(slot).as_int().value(), t.perm)));
+    rw.graph().set_attr(moved, slot,
+                        Attr::of_int(permuted_bits(op.attr(slot).as_int().value(), t.perm)));
   }
   replace_transposed(op, rw, moved, t.perm);
   return true;
 }
 
-bool through_softmax(Op& op, Rewriter& rw) {
+bool through_softmax(Op &op, Rewriter &rw) {
   const Transposed t = sinkable(op.operand(0));
   if (!t || t.perm.back() != static_cast<i64>(t.perm.size()) - 1)
     return false;
   const Type type = permuted_type(rw.context(), op.result()->type(), inverse(t.perm));
-  replace_transposed(
-      op, rw, recreate(rw, op, std::span(&t.source, 1), std::span(&type, 1)), t.perm);
+  replace_transposed(op, rw, recreate(rw, op, std::span(&t.source, 1), std::span(&type, 1)),
+                     t.perm);
   return true;
 }
 
-bool through_split(Op& op, Rewriter& rw) {
+bool through_split(Op &op, Rewriter &rw) {
   const Transposed t = sinkable(op.operand(1));
   const std::optional<Dims> axis = int_constant(op.operand(0));
   if (!t || !axis || axis->size() != 1)
     return false;
   const i64 at = (*axis)[0] < 0 ? (*axis)[0] + static_cast<i64>(t.perm.size()) : (*axis)[0];
-  Value* operands[] = {i32_constant(op, rw, op.operand(0), {t.perm[static_cast<size_t>(at)]}),
+  Value *operands[] = {i32_constant(op, rw, op.operand(0), {t.perm[static_cast<size_t>(at)]}),
                        t.source};
   std::vector<Type> types;
-  for (const Value& v : op.results())
+  for (const Value &v : op.results())
     types.push_back(permuted_type(rw.context(), v.type(), inverse(t.perm)));
   replace_transposed(op, rw, recreate(rw, op, operands, types), t.perm);
   return true;
 }
 
-bool through_reduction(Op& op, Rewriter& rw) {
+bool through_reduction(Op &op, Rewriter &rw) {
   const int keep_slot = op.def().attr_index("keep_dims");
   const Transposed t = sinkable(op.operand(0));
   std::optional<Dims> axes = int_constant(op.operand(1));
@@ -270,7 +270,7 @@ bool through_reduction(Op& op, Rewriter& rw) {
   const bool keep = keep_slot >= 0 && op.attr(static_cast<u32>(keep_slot)).as_bool();
   const auto rank = static_cast<i64>(t.perm.size());
   std::vector<bool> gone(t.perm.size(), false);
-  for (i64& a : *axes) {
+  for (i64 &a : *axes) {
     a = t.perm[static_cast<size_t>(a < 0 ? a + rank : a)];
     gone[static_cast<size_t>(a)] = true;
   }
@@ -287,11 +287,11 @@ bool through_reduction(Op& op, Rewriter& rw) {
       if (!gone[static_cast<size_t>(p)])
         perm.push_back(position[static_cast<size_t>(p)]);
   }
-  for (i64& a : *axes)
+  for (i64 &a : *axes)
     a -= rank; // as legalization counts them
-  Value* operands[] = {t.source, i32_constant(op, rw, op.operand(1), *axes)};
+  Value *operands[] = {t.source, i32_constant(op, rw, op.operand(1), *axes)};
   const Type type = permuted_type(rw.context(), op.result()->type(), inverse(perm));
-  Op* moved = recreate(rw, op, operands, std::span(&type, 1));
+  Op *moved = recreate(rw, op, operands, std::span(&type, 1));
   if (is_identity(perm))
     rw.replace(op, moved->result());
   else
@@ -299,7 +299,7 @@ bool through_reduction(Op& op, Rewriter& rw) {
   return true;
 }
 
-const pass::PatternSet& patterns() {
+const pass::PatternSet &patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     s.add("merge-transposes", {op::TRANSPOSE}, merge);
@@ -310,7 +310,7 @@ const pass::PatternSet& patterns() {
     s.add("split-of-transpose", {op::SPLIT}, through_split);
     pass::Pattern reduce{"reduction-of-transpose", {}, through_reduction};
     pass::Pattern map{"elementwise-of-transposes", {}, through_elementwise};
-    for (const ir::OpDef* def : ir::Registry::global().all()) {
+    for (const ir::OpDef *def : ir::Registry::global().all()) {
       if (!is_circle(def->opcode))
         continue;
       if (def->has(ir::trait::kReduction))
@@ -327,6 +327,6 @@ const pass::PatternSet& patterns() {
 
 } // namespace
 
-void sink_transposes(pass::PassContext& ctx) { ctx.run(patterns()); }
+void sink_transposes(pass::PassContext &ctx) { ctx.run(patterns()); }
 
 } // namespace chute::circle

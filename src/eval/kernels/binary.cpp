@@ -1,5 +1,5 @@
-// Elementwise operators of two operands, tensors or numbers. Arithmetic runs in the result's compute
-// type, comparisons in the promoted type of the operands.
+// Elementwise operators of two operands, tensors or numbers. Arithmetic runs in the result's
+// compute type, comparisons in the promoted type of the operands.
 
 #include "eval/kernels/elementwise.h"
 #include "eval/kernels/families.h"
@@ -15,33 +15,73 @@ namespace chute::eval {
 namespace {
 
 enum class Binary : u8 {
-  Add, Sub, RSub, Mul, Div, DivFloor, DivTrunc, Pow, Atan2, Fmod, Remainder, Maximum, Minimum, Fmax,
-  Fmin, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Xor, BitAnd, BitOr, BitXor, Shl, Shr, Copysign, Hypot,
-  Heaviside, Gcd, Lcm, Ldexp, LogAddExp, LogAddExp2, NextAfter, XLogY, XLog1pY, Prelu,
+  Add,
+  Sub,
+  RSub,
+  Mul,
+  Div,
+  DivFloor,
+  DivTrunc,
+  Pow,
+  Atan2,
+  Fmod,
+  Remainder,
+  Maximum,
+  Minimum,
+  Fmax,
+  Fmin,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  And,
+  Or,
+  Xor,
+  BitAnd,
+  BitOr,
+  BitXor,
+  Shl,
+  Shr,
+  Copysign,
+  Hypot,
+  Heaviside,
+  Gcd,
+  Lcm,
+  Ldexp,
+  LogAddExp,
+  LogAddExp2,
+  NextAfter,
+  XLogY,
+  XLog1pY,
+  Prelu,
 };
 
-bool is_predicate(Binary op) {
-  return (op >= Binary::Eq && op <= Binary::Xor);
-}
+bool is_predicate(Binary op) { return (op >= Binary::Eq && op <= Binary::Xor); }
 
-template <class C> struct Loop {
+template <class C>
+struct Loop {
   const C *x;
   const C *y;
   C *o;
   i64 n;
-  template <class F> bool own(F f) const {
+  template <class F>
+  bool own(F f) const {
     for (i64 i = 0; i < n; ++i)
       o[i] = static_cast<C>(f(x[i], y[i]));
     return true;
   }
-  template <class F> bool wide(F f) const {
+  template <class F>
+  bool wide(F f) const {
     for (i64 i = 0; i < n; ++i)
       o[i] = static_cast<C>(f(static_cast<double>(x[i]), static_cast<double>(y[i])));
     return true;
   }
 };
 
-template <class C> bool compare_block(Binary op, const Loop<C> &l) {
+template <class C>
+bool compare_block(Binary op, const Loop<C> &l) {
   switch (op) {
   case Binary::Eq: return l.own([](C a, C b) { return a == b; });
   case Binary::Ne: return l.own([](C a, C b) { return a != b; });
@@ -57,7 +97,8 @@ template <class C> bool compare_block(Binary op, const Loop<C> &l) {
 }
 
 /// Integer power modulo 2^64; negative exponents as torch defines them.
-template <class C> C integer_pow(C base, C exponent) {
+template <class C>
+C integer_pow(C base, C exponent) {
   if (std::is_signed_v<C> && exponent < 0) {
     if (base == 1)
       return 1;
@@ -75,12 +116,14 @@ template <class C> C integer_pow(C base, C exponent) {
   return static_cast<C>(result);
 }
 
-template <class C> struct IntegerDivision {
+template <class C>
+struct IntegerDivision {
   C quotient;
   C remainder;
 };
 /// Toward zero, with INT64_MIN / -1 wrapping instead of trapping.
-template <class C> IntegerDivision<C> divide(C a, C b) {
+template <class C>
+IntegerDivision<C> divide(C a, C b) {
   if (std::is_signed_v<C> && b == static_cast<C>(-1))
     return {static_cast<C>(0 - static_cast<u64>(a)), 0};
   return {static_cast<C>(a / b), static_cast<C>(a % b)};
@@ -96,10 +139,14 @@ bool integer_block(Binary op, const Loop<C> &l, int bits, bool is_bool, std::ato
     return b != 0;
   };
   switch (op) {
-  case Binary::Add: return l.own([=](C a, C b) { return wrap(static_cast<u64>(a) + static_cast<u64>(b)); });
-  case Binary::Sub: return l.own([=](C a, C b) { return wrap(static_cast<u64>(a) - static_cast<u64>(b)); });
-  case Binary::RSub: return l.own([=](C a, C b) { return wrap(static_cast<u64>(b) - static_cast<u64>(a)); });
-  case Binary::Mul: return l.own([=](C a, C b) { return wrap(static_cast<u64>(a) * static_cast<u64>(b)); });
+  case Binary::Add:
+    return l.own([=](C a, C b) { return wrap(static_cast<u64>(a) + static_cast<u64>(b)); });
+  case Binary::Sub:
+    return l.own([=](C a, C b) { return wrap(static_cast<u64>(a) - static_cast<u64>(b)); });
+  case Binary::RSub:
+    return l.own([=](C a, C b) { return wrap(static_cast<u64>(b) - static_cast<u64>(a)); });
+  case Binary::Mul:
+    return l.own([=](C a, C b) { return wrap(static_cast<u64>(a) * static_cast<u64>(b)); });
   case Binary::DivTrunc:
     return l.own([&](C a, C b) { return safe(b) ? divide(a, b).quotient : C{0}; });
   case Binary::DivFloor:
@@ -147,12 +194,15 @@ bool integer_block(Binary op, const Loop<C> &l, int bits, bool is_bool, std::ato
       return g ? wrap(ua / g * ub) : C{0};
     });
   case Binary::Heaviside: return l.own([](C a, C b) { return a == 0 ? b : static_cast<C>(a > 0); });
-  case Binary::Prelu: return l.own([=](C a, C b) { return a > 0 ? a : wrap(static_cast<u64>(a) * static_cast<u64>(b)); });
+  case Binary::Prelu:
+    return l.own(
+        [=](C a, C b) { return a > 0 ? a : wrap(static_cast<u64>(a) * static_cast<u64>(b)); });
   default: static_cast<void>(is_bool); return false;
   }
 }
 
-template <class C> C floor_divide(C a, C b) {
+template <class C>
+C floor_divide(C a, C b) {
   if (b == 0)
     return a / b;
   // The quotient of the exact multiple below a, so that floor never sees a rounded-up value.
@@ -166,7 +216,8 @@ template <class C> C floor_divide(C a, C b) {
   return q - f > C(0.5) ? f + 1 : f;
 }
 
-template <class C> bool float_block(Binary op, const Loop<C> &l) {
+template <class C>
+bool float_block(Binary op, const Loop<C> &l) {
   constexpr C kNan = std::numeric_limits<C>::quiet_NaN();
   switch (op) {
   case Binary::Add: return l.own([](C a, C b) { return a + b; });
@@ -192,7 +243,8 @@ template <class C> bool float_block(Binary op, const Loop<C> &l) {
   case Binary::Atan2: return l.wide([](double a, double b) { return std::atan2(a, b); });
   case Binary::Copysign: return l.own([](C a, C b) { return std::copysign(a, b); });
   case Binary::Hypot: return l.wide([](double a, double b) { return std::hypot(a, b); });
-  case Binary::Heaviside: return l.own([](C a, C b) { return a == 0 ? b : std::isnan(a) ? a : static_cast<C>(a > 0); });
+  case Binary::Heaviside:
+    return l.own([](C a, C b) { return a == 0 ? b : std::isnan(a) ? a : static_cast<C>(a > 0); });
   case Binary::Ldexp: return l.wide([](double a, double b) { return a * std::exp2(b); });
   case Binary::LogAddExp:
     return l.wide([](double a, double b) {
@@ -202,8 +254,7 @@ template <class C> bool float_block(Binary op, const Loop<C> &l) {
   case Binary::LogAddExp2:
     return l.wide([](double a, double b) {
       const double m = std::max(a, b);
-      return std::isinf(m) && a == b ? m
-                                     : m + std::log1p(std::exp2(-std::fabs(a - b))) * M_LOG2E;
+      return std::isinf(m) && a == b ? m : m + std::log1p(std::exp2(-std::fabs(a - b))) * M_LOG2E;
     });
   case Binary::NextAfter: return l.own([](C a, C b) { return std::nextafter(a, b); });
   case Binary::XLogY:
@@ -275,25 +326,31 @@ Tensor scaled(const KernelContext &ctx, const Tensor &t) {
   return out;
 }
 
-template <Binary op> Status tensors(KernelContext &ctx) {
+template <Binary op>
+Status tensors(KernelContext &ctx) {
   return run_binary(ctx, op, ctx.in(0), ctx.in(1));
 }
-template <Binary op> Status with_scalar(KernelContext &ctx) {
+template <Binary op>
+Status with_scalar(KernelContext &ctx) {
   return run_binary(ctx, op, ctx.in(0), scalar_operand(ctx, "other"));
 }
-template <Binary op> Status with_exponent(KernelContext &ctx) {
+template <Binary op>
+Status with_exponent(KernelContext &ctx) {
   return run_binary(ctx, op, ctx.in(0), scalar_operand(ctx, "exponent"));
 }
-template <Binary op> Status from_scalar(KernelContext &ctx) {
+template <Binary op>
+Status from_scalar(KernelContext &ctx) {
   return run_binary(ctx, op, scalar_operand(ctx, "self"), ctx.in(0));
 }
-template <Binary op> Status tensors_alpha(KernelContext &ctx) {
+template <Binary op>
+Status tensors_alpha(KernelContext &ctx) {
   // rsub is other - alpha * self.
   if (op == Binary::RSub)
     return run_binary(ctx, op, scaled(ctx, ctx.in(0)), ctx.in(1));
   return run_binary(ctx, op, ctx.in(0), scaled(ctx, ctx.in(1)));
 }
-template <Binary op> Status scalar_alpha(KernelContext &ctx) {
+template <Binary op>
+Status scalar_alpha(KernelContext &ctx) {
   const Tensor other = scalar_operand(ctx, "other");
   if (op == Binary::RSub)
     return run_binary(ctx, op, scaled(ctx, ctx.in(0)), other);
@@ -327,7 +384,8 @@ Status k_prelu(KernelContext &ctx) {
 }
 
 /// Circle: an activation may be fused behind the arithmetic.
-template <Binary op> Status fused(KernelContext &ctx) {
+template <Binary op>
+Status fused(KernelContext &ctx) {
   if (Status s = run_binary(ctx, op, ctx.in(0), ctx.in(1)); !s)
     return s;
   return activate(ctx);

@@ -1,4 +1,5 @@
-// What the kernels of the Circle dialect share: channels-last layouts, SAME padding, fused activations.
+// What the kernels of the Circle dialect share: channels-last layouts, SAME padding, fused
+// activations.
 
 #include "eval/broadcast.h"
 #include "eval/convert.h"

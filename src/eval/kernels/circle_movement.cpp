@@ -118,7 +118,8 @@ Status k_strided_slice(KernelContext &ctx) {
       offset += b * dense[d];
       continue;
     }
-    const i64 count = s > 0 ? (e > b ? (e - b - 1) / s + 1 : 0) : (b > e ? (b - e - 1) / -s + 1 : 0);
+    const i64 count =
+        s > 0 ? (e > b ? (e - b - 1) / s + 1 : 0) : (b > e ? (b - e - 1) / -s + 1 : 0);
     shape.push_back(count);
     strides.push_back(dense[d] * s);
     offset += count ? b * dense[d] : 0;
@@ -225,7 +226,8 @@ Status k_reverse(KernelContext &ctx) {
   i64 offset = 0;
   for (const i64 v : values_of(ctx.in(1))) {
     const int d = wrap_dim(v, x.rank());
-    EVAL_REQUIRE(d >= 0 && x.rank() > 0 && strides[static_cast<size_t>(d)] > 0, "axis out of range");
+    EVAL_REQUIRE(d >= 0 && x.rank() > 0 && strides[static_cast<size_t>(d)] > 0,
+                 "axis out of range");
     offset += std::max<i64>(x.dim(d) - 1, 0) * strides[static_cast<size_t>(d)];
     strides[static_cast<size_t>(d)] *= -1;
   }

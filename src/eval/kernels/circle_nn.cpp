@@ -98,7 +98,8 @@ Status settings(KernelContext &ctx, const Tensor &x, i64 kh, i64 kw, ConvSetting
   return {};
 }
 
-Status run(KernelContext &ctx, ConvSettings s, const Tensor &x, const Tensor &w, const Tensor *bias) {
+Status run(KernelContext &ctx, ConvSettings s, const Tensor &x, const Tensor &w,
+           const Tensor *bias) {
   Tensor out;
   if (Status status = convolve(ctx, std::move(s), to_nchw(x), w, bias, ctx.type().element, out);
       !status)

@@ -1,7 +1,8 @@
-// Convolutions of one to three spatial dims, grouped, dilated, strided, transposed: each output tile is
-// a matrix product of the weight with a gathered matrix of input elements (im2col). A transposed
-// convolution gathers too: output position o takes input i = (o + pad - k * dilation) / stride where
-// that is whole, so no two tiles write the same element and results do not depend on threads.
+// Convolutions of one to three spatial dims, grouped, dilated, strided, transposed: each output
+// tile is a matrix product of the weight with a gathered matrix of input elements (im2col). A
+// transposed convolution gathers too: output position o takes input i = (o + pad - k * dilation) /
+// stride where that is whole, so no two tiles write the same element and results do not depend on
+// threads.
 
 #include "eval/convert.h"
 #include "eval/gemm.h"
@@ -23,7 +24,7 @@ struct Geometry {
   i64 in_channels = 0;
   i64 out_channels = 0;
   i64 groups = 1;
-  Shape in;     // spatial extents
+  Shape in; // spatial extents
   Shape kernel;
   Shape out;
   /// For each spatial dim: input index of (output o, kernel k) at [o * kernel + k], or -1.
@@ -52,7 +53,8 @@ void gather_columns(const Geometry &g, const C *x, i64 channels, i64 first, i64 
       i64 offset = 0;
       i64 stride = 1;
       for (size_t d = rank; d-- > 0;) {
-        const i64 at = g.source[d][static_cast<size_t>(o % g.out[d] * g.kernel[d] + kernel_index[d])];
+        const i64 at =
+            g.source[d][static_cast<size_t>(o % g.out[d] * g.kernel[d] + kernel_index[d])];
         o /= g.out[d];
         if (at < 0) {
           offset = -1;
@@ -74,7 +76,8 @@ void gather_columns(const Geometry &g, const C *x, i64 channels, i64 first, i64 
   }
 }
 
-/// `weight` is [groups * out channels per group, in channels per group, kernel…], `out` zero or bias.
+/// `weight` is [groups * out channels per group, in channels per group, kernel…], `out` zero or
+/// bias.
 template <class C>
 void run_tiles(const Geometry &g, const Tensor &x, const Tensor &weight, const Tensor *bias,
                Tensor &out) {
@@ -93,15 +96,14 @@ void run_tiles(const Geometry &g, const Tensor &x, const Tensor &weight, const T
       const i64 group = t / tiles % g.groups;
       const i64 n = t / tiles / g.groups;
       matrix.resize(static_cast<size_t>(depth * count));
-      gather_columns(g, x.as<C>() + (n * g.in_channels + group * ci) * g.in_size(), ci, first, count,
-                     matrix.data());
+      gather_columns(g, x.as<C>() + (n * g.in_channels + group * ci) * g.in_size(), ci, first,
+                     count, matrix.data());
       C *to = out.mutable_as<C>() + (n * g.out_channels + group * co) * positions + first;
       if (bias)
         for (i64 c = 0; c < co; ++c)
-          std::fill(to + c * positions, to + c * positions + count,
-                    bias->as<C>()[group * co + c]);
-      gemm<C>(weight.as<C>() + group * co * depth, depth, matrix.data(), count, false, to, positions,
-              co, count, depth, bias != nullptr);
+          std::fill(to + c * positions, to + c * positions + count, bias->as<C>()[group * co + c]);
+      gemm<C>(weight.as<C>() + group * co * depth, depth, matrix.data(), count, false, to,
+              positions, co, count, depth, bias != nullptr);
     }
   });
 }
@@ -120,8 +122,8 @@ Tensor transposed_weight(const Tensor &w, i64 groups) {
 
 } // namespace
 
-Status convolve(const KernelContext &ctx, ConvSettings s, Tensor x, Tensor w, const Tensor *given_bias,
-                ElementType element, Tensor &result) {
+Status convolve(const KernelContext &ctx, ConvSettings s, Tensor x, Tensor w,
+                const Tensor *given_bias, ElementType element, Tensor &result) {
   const int rank = w.rank() - 2;
   EVAL_REQUIRE(rank >= 1 && rank <= 3 && (x.rank() == w.rank() || x.rank() == w.rank() - 1),
                "needs one to three spatial dims");
@@ -131,7 +133,8 @@ Status convolve(const KernelContext &ctx, ConvSettings s, Tensor x, Tensor w, co
     shape.insert(shape.begin(), 1);
     x = x.reshaped(shape);
   }
-  for (std::vector<i64> *list : {&s.stride, &s.padding, &s.padding_end, &s.dilation, &s.output_padding}) {
+  for (std::vector<i64> *list :
+       {&s.stride, &s.padding, &s.padding_end, &s.dilation, &s.output_padding}) {
     if (list->empty())
       list->push_back(list == &s.stride || list == &s.dilation ? 1 : 0);
     if (list->size() == 1)
@@ -143,7 +146,8 @@ Status convolve(const KernelContext &ctx, ConvSettings s, Tensor x, Tensor w, co
   g.groups = s.groups;
   g.batch = x.dim(0);
   g.in_channels = x.dim(1);
-  EVAL_REQUIRE(g.groups > 0 && g.in_channels % g.groups == 0, "groups does not divide the channels");
+  EVAL_REQUIRE(g.groups > 0 && g.in_channels % g.groups == 0,
+               "groups does not divide the channels");
   if (s.transposed) {
     EVAL_REQUIRE(w.dim(0) == g.in_channels, "weight and input have different channels");
     w = transposed_weight(w, g.groups);
@@ -221,8 +225,8 @@ namespace {
 
 Status run_convolution(KernelContext &ctx, ConvSettings s) {
   Tensor out;
-  if (Status status = convolve(ctx, std::move(s), ctx.in(0), ctx.in(1), ctx.maybe(2),
-                               ctx.type().element, out);
+  if (Status status =
+          convolve(ctx, std::move(s), ctx.in(0), ctx.in(1), ctx.maybe(2), ctx.type().element, out);
       !status)
     return status;
   ctx.set(0, std::move(out));

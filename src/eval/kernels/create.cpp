@@ -1,4 +1,5 @@
-// Operators that make tensors from numbers, and those that read sizes: full, arange, eye, tril, item.
+// Operators that make tensors from numbers, and those that read sizes: full, arange, eye, tril,
+// item.
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
@@ -74,7 +75,8 @@ Status sequence(KernelContext &ctx, const Scalar &start, const Scalar &end, cons
       if (!ir::is_float(t)) {
         const u64 first = static_cast<u64>(start.integer);
         ir::store_element_int(
-            t, static_cast<i64>(first + static_cast<u64>(i) * static_cast<u64>(step.integer)), cell);
+            t, static_cast<i64>(first + static_cast<u64>(i) * static_cast<u64>(step.integer)),
+            cell);
       } else {
         ir::store_element(t, start.real + static_cast<double>(i) * step.real, cell);
       }
@@ -249,7 +251,8 @@ Status k_meshgrid_indexing(KernelContext &ctx) {
   return meshgrid(ctx, ctx.text("indexing") == "xy");
 }
 
-// --- numbers as values -----------------------------------------------------------------------------
+// --- numbers as values
+// -----------------------------------------------------------------------------
 Status k_item(KernelContext &ctx) {
   const Tensor &x = ctx.in(0);
   EVAL_REQUIRE(x.num_elements() == 1 && computable(x.element()), "the tensor is not one number");

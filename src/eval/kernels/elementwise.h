@@ -14,7 +14,8 @@ inline Tensor scalar_operand(const KernelContext &ctx, std::string_view attr) {
 }
 
 /// `v` rounded as an attribute of a float kernel is: to f32 where the kernel computes in f32.
-template <class C> C as_compute(const Scalar &s) {
+template <class C>
+C as_compute(const Scalar &s) {
   return s.is_int ? static_cast<C>(s.integer) : static_cast<C>(s.real);
 }
 

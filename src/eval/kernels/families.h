@@ -4,7 +4,8 @@
 
 namespace chute::eval {
 
-/// The kernel lists, one per file of this folder. Called by name so that a static library keeps them.
+/// The kernel lists, one per file of this folder. Called by name so that a static library keeps
+/// them.
 std::span<const KernelEntry> unary_kernels();
 std::span<const KernelEntry> binary_kernels();
 std::span<const KernelEntry> ternary_kernels();

@@ -72,7 +72,8 @@ Status prepare_index(KernelContext &ctx, const Tensor &x, std::span<const Tensor
     if (index->element() == ElementType::Bool || index->element() == ElementType::U8) {
       EVAL_REQUIRE(dim + index->rank() <= x.rank(), "more indices than dims");
       for (int d = 0; d < index->rank(); ++d)
-        EVAL_REQUIRE(index->dim(d) == x.dim(dim + d), "a mask does not fit the dims it selects from");
+        EVAL_REQUIRE(index->dim(d) == x.dim(dim + d),
+                     "a mask does not fit the dims it selects from");
       EVAL_REQUIRE(index->rank() > 0, "a rank-0 mask is not evaluated");
       for (std::vector<i64> &positions : nonzero_positions(*index)) {
         shapes.push_back({static_cast<i64>(positions.size())});
@@ -109,17 +110,15 @@ Status prepare_index(KernelContext &ctx, const Tensor &x, std::span<const Tensor
     const Tensor own = Tensor::of(ElementType::I64, shapes[k], std::span<const i64>(values[k]));
     Tensor full = Tensor::allocate(ElementType::I64, out.batch);
     const Tensor *in[] = {&own};
-    map_elements<i64>(in, full, [](const i64 *const *a, i64 *o, i64 count) {
-      std::copy_n(a[0], count, o);
-    });
+    map_elements<i64>(in, full,
+                      [](const i64 *const *a, i64 *o, i64 count) { std::copy_n(a[0], count, o); });
     for (i64 i = 0; i < n; ++i)
       out.rows[static_cast<size_t>(i)] =
           out.rows[static_cast<size_t>(i)] * extent + full.as<i64>()[i];
     out.table_rows *= extent;
   }
   // Neighbouring indices leave their result where they were, scattered ones put it first.
-  const bool adjacent =
-      indexed.back() - indexed.front() + 1 == static_cast<i64>(indexed.size());
+  const bool adjacent = indexed.back() - indexed.front() + 1 == static_cast<i64>(indexed.size());
   out.leading = adjacent ? static_cast<size_t>(indexed.front()) : 0;
   return {};
 }
@@ -295,7 +294,8 @@ Status k_nonzero(KernelContext &ctx) {
   Tensor out = Tensor::allocate(ElementType::I64, {count, rank});
   for (i64 i = 0; i < count; ++i)
     for (i64 d = 0; d < rank; ++d)
-      out.mutable_as<i64>()[i * rank + d] = positions[static_cast<size_t>(d)][static_cast<size_t>(i)];
+      out.mutable_as<i64>()[i * rank + d] =
+          positions[static_cast<size_t>(d)][static_cast<size_t>(i)];
   ctx.set(0, std::move(out));
   return {};
 }
@@ -338,8 +338,8 @@ Status search(KernelContext &ctx, const Tensor &sorted, const Tensor &values, bo
   for (i64 i = 0; i < v.num_elements(); ++i) {
     const double *row = s.as<double>() + (sorted.rank() == 1 ? 0 : i / per_row * n);
     const double x = v.as<double>()[i];
-    const i64 at = (right ? std::upper_bound(row, row + n, x) : std::lower_bound(row, row + n, x)) -
-                   row;
+    const i64 at =
+        (right ? std::upper_bound(row, row + n, x) : std::lower_bound(row, row + n, x)) - row;
     store_run(out.element(), &at, 1,
               out.mutable_data() + static_cast<size_t>(i) * out.item_bytes());
   }

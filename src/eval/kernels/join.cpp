@@ -1,4 +1,5 @@
-// Operators that write several pieces into one result: cat, stack, roll, padding, *_scatter of slices.
+// Operators that write several pieces into one result: cat, stack, roll, padding, *_scatter of
+// slices.
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
@@ -210,8 +211,8 @@ Status k_roll(KernelContext &ctx) {
     const auto item = static_cast<i64>(x.item_bytes());
     Shape part = x.shape();
     part[static_cast<size_t>(dim)] = n - shift;
-    copy_strided(x.item_bytes(), part, x.data(), strides, out.mutable_data() + shift * stride * item,
-                 strides);
+    copy_strided(x.item_bytes(), part, x.data(), strides,
+                 out.mutable_data() + shift * stride * item, strides);
     part[static_cast<size_t>(dim)] = shift;
     copy_strided(x.item_bytes(), part, x.data() + (n - shift) * stride * item, strides,
                  out.mutable_data(), strides);

@@ -44,7 +44,8 @@ void multiply(const Tensor &a, const Tensor &b, bool transposed, std::span<const
   const i64 column_tiles = (n + kTileColumns - 1) / kTileColumns;
   const i64 tiles = row_tiles * column_tiles;
   const i64 grain = 100'000 / std::max<i64>(1, std::min(m, kTileRows) * std::min(n, kTileColumns) *
-                                                   std::max<i64>(k, 1)) + 1;
+                                                   std::max<i64>(k, 1)) +
+                    1;
   parallel_for(num_elements(batch) * tiles, grain, [&](i64 begin, i64 end) {
     for (i64 t = begin; t < end; ++t) {
       const i64 i = t / tiles;
@@ -119,8 +120,7 @@ bool matmul(const Tensor &a, const Tensor &b, bool b_transposed, ElementType ele
     case ElementType::F64:
       multiply<double>(ca, cb, b_transposed, batch, a_batch, b_batch, rows, n, k, product);
       break;
-    default:
-      multiply<u64>(ca, cb, b_transposed, batch, a_batch, b_batch, rows, n, k, product);
+    default: multiply<u64>(ca, cb, b_transposed, batch, a_batch, b_batch, rows, n, k, product);
     }
   }
   out = cast(product, element);

@@ -47,16 +47,17 @@ Status softmax(KernelContext &ctx, Softmax kind) {
       const bool masked = kind == Softmax::Safe && std::isinf(top) && top < 0;
       const double log_sum = std::log(sum);
       for (size_t i = 0; i < v.size(); ++i)
-        e[i] = masked                  ? 0
-               : kind == Softmax::Log ? v[i] - top - log_sum
-                                       : e[i] / sum;
+        e[i] = masked ? 0 : kind == Softmax::Log ? v[i] - top - log_sum : e[i] / sum;
       store_run(element, e.data(), rows.length, out.mutable_data() + r * rows.length * item);
     }
   });
   ctx.set(0, from_rows(rows, out));
   return {};
 }
-template <Softmax kind> Status k_softmax(KernelContext &ctx) { return softmax(ctx, kind); }
+template <Softmax kind>
+Status k_softmax(KernelContext &ctx) {
+  return softmax(ctx, kind);
+}
 
 std::vector<double> as_doubles(const Tensor *t) {
   std::vector<double> v;
@@ -124,8 +125,8 @@ void set_statistic(KernelContext &ctx, u32 result, const std::vector<double> &v)
 Status layer_norm(KernelContext &ctx, bool centered, const Tensor *bias, double eps) {
   const Tensor &x = ctx.in(0);
   EVAL_REQUIRE(x.rank() > 0, "needs at least one dim");
-  const std::vector<i64> shape = is_circle(ctx) ? std::vector<i64>{x.dim(x.rank() - 1)}
-                                                : ctx.integers("normalized_shape");
+  const std::vector<i64> shape =
+      is_circle(ctx) ? std::vector<i64>{x.dim(x.rank() - 1)} : ctx.integers("normalized_shape");
   const Tensor *weight = ctx.maybe(1);
   EVAL_REQUIRE(shape.size() <= x.shape().size() &&
                    std::equal(shape.rbegin(), shape.rend(), x.shape().rbegin()),
@@ -136,8 +137,9 @@ Status layer_norm(KernelContext &ctx, bool centered, const Tensor *bias, double 
   Tensor out = Tensor::allocate(ctx.type().element, x.shape());
   std::vector<double> means(static_cast<size_t>(count));
   std::vector<double> rstds(static_cast<size_t>(count));
-  normalize_rows(x, count, length, eps, centered, as_doubles(weight), as_doubles(bias),
-                 [](i64, i64 i) { return i; }, out, means.data(), rstds.data());
+  normalize_rows(
+      x, count, length, eps, centered, as_doubles(weight), as_doubles(bias),
+      [](i64, i64 i) { return i; }, out, means.data(), rstds.data());
   ctx.set(0, std::move(out));
   if (centered)
     set_statistic(ctx, 1, means);
@@ -147,8 +149,8 @@ Status layer_norm(KernelContext &ctx, bool centered, const Tensor *bias, double 
 Status k_layer_norm(KernelContext &ctx) {
   return layer_norm(ctx, true, ctx.maybe(2), ctx.real("eps"));
 }
-/// Without eps: the smallest step above 1 of the operand's type (of f32 for the narrow floats, which
-/// are normalized in f32).
+/// Without eps: the smallest step above 1 of the operand's type (of f32 for the narrow floats,
+/// which are normalized in f32).
 Status k_rms_norm(KernelContext &ctx) {
   const double machine = ctx.in(0).element() == ElementType::F64
                              ? std::numeric_limits<double>::epsilon()

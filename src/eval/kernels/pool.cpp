@@ -1,5 +1,5 @@
-// Pooling over one to three spatial dims: max (with indices), average, adaptive. Every output element is
-// computed on its own from its window.
+// Pooling over one to three spatial dims: max (with indices), average, adaptive. Every output
+// element is computed on its own from its window.
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
@@ -14,8 +14,8 @@ namespace chute::eval {
 
 namespace {
 
-/// The window of one output index along one dim: inputs start, start + step, … (count of them), and the
-/// extent it would have counting the padding.
+/// The window of one output index along one dim: inputs start, start + step, … (count of them), and
+/// the extent it would have counting the padding.
 struct Window {
   i64 start;
   i64 count;
@@ -24,16 +24,16 @@ struct Window {
 };
 
 struct PoolPlan {
-  Tensor x;               ///< [planes, spatial…]
+  Tensor x; ///< [planes, spatial…]
   i64 planes = 0;
-  Shape in;               ///< spatial extents
+  Shape in; ///< spatial extents
   Shape out;
   std::vector<std::vector<Window>> windows; ///< by dim, by output index
-  Shape result;           ///< the declared layout: leading dims, then `out`
+  Shape result;                             ///< the declared layout: leading dims, then `out`
 };
 
-/// Output extent of a strided window (PyTorch's pooling_output_shape): with ceil_mode the last window
-/// may reach beyond the padded input, but must start inside the input or its left padding.
+/// Output extent of a strided window (PyTorch's pooling_output_shape): with ceil_mode the last
+/// window may reach beyond the padded input, but must start inside the input or its left padding.
 i64 pooled_size(i64 in, i64 kernel, i64 stride, i64 pad, i64 dilation, bool ceil_mode) {
   const i64 span = in + 2 * pad - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
   i64 out = (span >= 0 ? span / stride : -1) + 1;
@@ -125,7 +125,8 @@ Status plan_adaptive(KernelContext &ctx, size_t rank, PoolPlan &plan) {
 }
 
 /// Calls f(plane values, output index in the plane, windows) for every output, planes in parallel.
-template <class C, class F> void for_each_output(const PoolPlan &plan, F &&f) {
+template <class C, class F>
+void for_each_output(const PoolPlan &plan, F &&f) {
   const size_t rank = plan.in.size();
   const i64 in_size = num_elements(plan.in);
   const i64 out_size = num_elements(plan.out);
@@ -163,8 +164,9 @@ Status max_pool(KernelContext &ctx, const PoolPlan &plan) {
       for (i64 a = 0; a < w[0].count; ++a)
         for (i64 b = 0; b < w[1].count; ++b)
           for (i64 c = 0; c < w[2].count; ++c) {
-            const i64 at = ((w[0].start + a * w[0].step) * rows + w[1].start + b * w[1].step) * columns +
-                           w[2].start + c * w[2].step;
+            const i64 at =
+                ((w[0].start + a * w[0].step) * rows + w[1].start + b * w[1].step) * columns +
+                w[2].start + c * w[2].step;
             if (v[at] > best || v[at] != v[at]) {
               best = v[at];
               where = at;
@@ -203,13 +205,15 @@ Status average_pool(KernelContext &ctx, const PoolPlan &plan, bool count_padding
   return {};
 }
 
-template <size_t rank> Status k_max_pool(KernelContext &ctx) {
+template <size_t rank>
+Status k_max_pool(KernelContext &ctx) {
   PoolPlan plan;
   if (Status s = plan_windows(ctx, rank, plan); !s)
     return s;
   return max_pool(ctx, plan);
 }
-template <size_t rank> Status k_avg_pool(KernelContext &ctx) {
+template <size_t rank>
+Status k_avg_pool(KernelContext &ctx) {
   PoolPlan plan;
   if (Status s = plan_windows(ctx, rank, plan); !s)
     return s;
@@ -217,13 +221,15 @@ template <size_t rank> Status k_avg_pool(KernelContext &ctx) {
   EVAL_REQUIRE(ctx.is_none("divisor_override") || divisor != 0, "the divisor is zero");
   return average_pool(ctx, plan, ctx.boolean("count_include_pad"), divisor);
 }
-template <size_t rank> Status k_adaptive_avg(KernelContext &ctx) {
+template <size_t rank>
+Status k_adaptive_avg(KernelContext &ctx) {
   PoolPlan plan;
   if (Status s = plan_adaptive(ctx, rank, plan); !s)
     return s;
   return average_pool(ctx, plan, false, 0);
 }
-template <size_t rank> Status k_adaptive_max(KernelContext &ctx) {
+template <size_t rank>
+Status k_adaptive_max(KernelContext &ctx) {
   PoolPlan plan;
   if (Status s = plan_adaptive(ctx, rank, plan); !s)
     return s;
@@ -231,8 +237,10 @@ template <size_t rank> Status k_adaptive_max(KernelContext &ctx) {
 }
 
 /// Circle: NHWC, SAME or VALID, averages over the elements that exist.
-template <bool average> Status k_circle_pool(KernelContext &ctx) {
-  EVAL_REQUIRE(ctx.in(0).rank() == 4 && computable(ctx.in(0).element()), "the operand is not of rank 4");
+template <bool average>
+Status k_circle_pool(KernelContext &ctx) {
+  EVAL_REQUIRE(ctx.in(0).rank() == 4 && computable(ctx.in(0).element()),
+               "the operand is not of rank 4");
   const std::string_view mode = ctx.text("padding");
   EVAL_REQUIRE(mode == "SAME" || mode == "VALID", "unknown padding");
   PoolPlan plan;
@@ -246,7 +254,7 @@ template <bool average> Status k_circle_pool(KernelContext &ctx) {
                      stride[d] < (i64{1} << 31),
                  "filter or stride out of range");
     const i64 n = plan.in[d];
-    const i64 out = mode == "SAME" ? (n + stride[d] - 1) / stride[d]
+    const i64 out = mode == "SAME"  ? (n + stride[d] - 1) / stride[d]
                     : n < kernel[d] ? 0
                                     : (n - kernel[d]) / stride[d] + 1;
     EVAL_REQUIRE(out > 0, "the result is empty");

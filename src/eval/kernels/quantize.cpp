@@ -1,6 +1,6 @@
 // Affine quantization: quantized_decomposed.* and fake_quantize_* per tensor and per channel.
-// q = clamp(round(x * (1 / scale)) + zero_point, min, max), rounding to nearest even, in f32: PyTorch
-// multiplies by the reciprocal, which decides ties differently from a division.
+// q = clamp(round(x * (1 / scale)) + zero_point, min, max), rounding to nearest even, in f32:
+// PyTorch multiplies by the reciprocal, which decides ties differently from a division.
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
@@ -24,7 +24,8 @@ struct QuantSpec {
 };
 
 /// Calls f(value, scale, zero point) for every element in f32 and stores its result in `out`.
-template <class F> void map_channels(const Tensor &x, const QuantSpec &q, Tensor &out, F f) {
+template <class F>
+void map_channels(const Tensor &x, const QuantSpec &q, Tensor &out, F f) {
   const auto channels = static_cast<i64>(q.scale.size());
   const i64 inner =
       channels > 1 ? num_elements(std::span(x.shape()).subspan(static_cast<size_t>(q.axis) + 1))
@@ -69,8 +70,7 @@ Status read_spec(KernelContext &ctx, const Tensor &x, const Tensor *scale, const
                "scale and zero point differ in length");
   if (q.scale.size() > 1) {
     q.axis = wrap_dim(ctx.integer("axis"), x.rank());
-    EVAL_REQUIRE(q.axis >= 0 && x.rank() > 0 &&
-                     x.dim(q.axis) == static_cast<i64>(q.scale.size()),
+    EVAL_REQUIRE(q.axis >= 0 && x.rank() > 0 && x.dim(q.axis) == static_cast<i64>(q.scale.size()),
                  "there is not one scale for each index of the axis");
   }
   if (ctx.op().def().attr_index("quant_min") >= 0) {
@@ -98,9 +98,8 @@ Status apply(KernelContext &ctx, Action action, const QuantSpec &q) {
   Tensor out = Tensor::allocate(ctx.type().element, x.shape());
   switch (action) {
   case Action::Quantize:
-    map_channels(x, q, out, [&](float v, float s, float z) {
-      return quantized(v, s, z, q.min, q.max);
-    });
+    map_channels(x, q, out,
+                 [&](float v, float s, float z) { return quantized(v, s, z, q.min, q.max); });
     break;
   case Action::Dequantize:
     map_channels(x, q, out, [](float v, float s, float z) { return (v - z) * s; });
@@ -125,7 +124,8 @@ Status apply(KernelContext &ctx, Action action, const QuantSpec &q) {
 }
 
 /// scale and zero_point as attributes.
-template <Action action> Status k_numbers(KernelContext &ctx) {
+template <Action action>
+Status k_numbers(KernelContext &ctx) {
   const Tensor scale = number(ctx, "scale");
   const Tensor zero = number(ctx, "zero_point");
   QuantSpec q;
@@ -134,7 +134,8 @@ template <Action action> Status k_numbers(KernelContext &ctx) {
   return apply(ctx, action, q);
 }
 /// scale and zero_point as operands.
-template <Action action> Status k_tensors(KernelContext &ctx) {
+template <Action action>
+Status k_tensors(KernelContext &ctx) {
   QuantSpec q;
   if (Status s = read_spec(ctx, ctx.in(0), ctx.maybe(1), ctx.maybe(2), q); !s)
     return s;

@@ -1,5 +1,5 @@
-// Reductions: sums, products, extrema, norms, variances, any/all, argmax. Floats accumulate in double
-// and are rounded once, integers modulo 2^64.
+// Reductions: sums, products, extrema, norms, variances, any/all, argmax. Floats accumulate in
+// double and are rounded once, integers modulo 2^64.
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
@@ -18,7 +18,8 @@ namespace {
 constexpr i64 kPiece = 4096;
 
 /// Calls f(values, n) for each piece of row `row` in order, converted to T (double, i64 or u64).
-template <class T, class F> void for_each_piece(const Rows &rows, i64 row, F &&f) {
+template <class T, class F>
+void for_each_piece(const Rows &rows, i64 row, F &&f) {
   T buffer[kPiece];
   const auto item = static_cast<i64>(rows.data.item_bytes());
   for (i64 i = 0; i < rows.length; i += kPiece) {
@@ -99,7 +100,9 @@ Status fold(KernelContext &ctx, Fold kind) {
         for (i64 i = 0; i < n; ++i)
           nonzero += v[i] != 0;
       });
-      return kind == Fold::Any ? nonzero != 0 : kind == Fold::All ? nonzero == rows.length : nonzero;
+      return kind == Fold::Any   ? nonzero != 0
+             : kind == Fold::All ? nonzero == rows.length
+                                 : nonzero;
     });
   if (!real) {
     EVAL_REQUIRE(kind == Fold::Sum || kind == Fold::Prod || kind == Fold::NanSum,
@@ -140,10 +143,14 @@ Status fold(KernelContext &ctx, Fold kind) {
     }
   });
 }
-template <Fold kind> Status fold_kernel(KernelContext &ctx) { return fold(ctx, kind); }
+template <Fold kind>
+Status fold_kernel(KernelContext &ctx) {
+  return fold(ctx, kind);
+}
 
 /// Position of the largest (smallest) element of a row, NaN before all, the first of equals.
-template <class C> i64 best_index(const C *v, i64 n, bool largest) {
+template <class C>
+i64 best_index(const C *v, i64 n, bool largest) {
   i64 best = 0;
   for (i64 i = 1; i < n; ++i) {
     if (v[best] != v[best])
@@ -173,7 +180,8 @@ Status extremum(KernelContext &ctx, bool largest, int value, int index,
         load_run(x.element(), rows.data.data() + r * rows.length * item, rows.length, row.data());
         const i64 best = best_index(row.data(), rows.length, largest);
         indices.mutable_as<i64>()[r] = best;
-        store_run(x.element(), &row[static_cast<size_t>(best)], 1, values.mutable_data() + r * item);
+        store_run(x.element(), &row[static_cast<size_t>(best)], 1,
+                  values.mutable_data() + r * item);
       }
     });
   });
@@ -183,19 +191,22 @@ Status extremum(KernelContext &ctx, bool largest, int value, int index,
     ctx.set(static_cast<u32>(index), cast(indices, ctx.type(static_cast<u32>(index)).element));
   return {};
 }
-template <bool largest> Status k_extreme_value(KernelContext &ctx) {
+template <bool largest>
+Status k_extreme_value(KernelContext &ctx) {
   std::vector<i64> dims;
   if (Status s = reduction_dims(ctx, dims); !s)
     return s;
   return extremum(ctx, largest, 0, -1, dims);
 }
-template <bool largest> Status k_extreme_pair(KernelContext &ctx) {
+template <bool largest>
+Status k_extreme_pair(KernelContext &ctx) {
   std::vector<i64> dims;
   if (Status s = reduction_dims(ctx, dims); !s)
     return s;
   return extremum(ctx, largest, 0, 1, dims);
 }
-template <bool largest> Status k_extreme_index(KernelContext &ctx) {
+template <bool largest>
+Status k_extreme_index(KernelContext &ctx) {
   std::vector<i64> dims;
   if (Status s = reduction_dims(ctx, dims); !s)
     return s;

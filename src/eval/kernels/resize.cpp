@@ -14,8 +14,8 @@ namespace chute::eval {
 
 namespace {
 
-/// Legacy: linear with positions o * scale, Circle's form without half_pixel_centers. NearestCorners:
-/// Circle's nearest with align_corners.
+/// Legacy: linear with positions o * scale, Circle's form without half_pixel_centers.
+/// NearestCorners: Circle's nearest with align_corners.
 enum class Mode : u8 { Nearest, NearestExact, NearestCorners, Linear, Legacy };
 
 /// Two source indices and the weight of the second, for one output index along one dim.
@@ -44,7 +44,8 @@ std::vector<Tap> taps(Mode mode, i64 in, i64 out, double given_scale, bool align
       result.push_back({i, i, 0});
       continue;
     }
-    P position = align_corners || mode == Mode::Legacy ? scale * at : scale * (at + P(0.5)) - P(0.5);
+    P position =
+        align_corners || mode == Mode::Legacy ? scale * at : scale * (at + P(0.5)) - P(0.5);
     position = std::max(position, P{0});
     const i64 low = std::min(static_cast<i64>(position), in - 1);
     const i64 high = low + (low < in - 1);
@@ -100,7 +101,9 @@ Status resize(KernelContext &ctx, const Tensor &x, const Shape &result, Mode mod
             const auto line = [&](i64 i, i64 j) {
               return along(read(i, j, c.low), read(i, j, c.high), c.weight);
             };
-            const auto face = [&](i64 i) { return along(line(i, b.low), line(i, b.high), b.weight); };
+            const auto face = [&](i64 i) {
+              return along(line(i, b.low), line(i, b.high), b.weight);
+            };
             to[o++] = rank == 3 ? along(face(a.low), face(a.high), a.weight) : face(0);
           }
       store_run(y.element(), to.data(), out_size, y.mutable_data() + p * out_size * item);
@@ -109,7 +112,8 @@ Status resize(KernelContext &ctx, const Tensor &x, const Shape &result, Mode mod
   return {};
 }
 
-/// `.vec` overloads: scale_factors or none. Scalar overloads: scales, or scales_d, scales_h, scales_w.
+/// `.vec` overloads: scale_factors or none. Scalar overloads: scales, or scales_d, scales_h,
+/// scales_w.
 std::vector<double> scales_of(const KernelContext &ctx, size_t rank) {
   const ir::OpDef &def = ctx.op().def();
   if (def.attr_index("scale_factors") >= 0)
@@ -124,7 +128,8 @@ std::vector<double> scales_of(const KernelContext &ctx, size_t rank) {
   return s;
 }
 
-template <Mode mode, size_t rank> Status k_resize(KernelContext &ctx) {
+template <Mode mode, size_t rank>
+Status k_resize(KernelContext &ctx) {
   Tensor y;
   if (Status s = resize(ctx, ctx.in(0), ctx.type().shape, mode, rank, ctx.boolean("align_corners"),
                         scales_of(ctx, rank), y);
@@ -135,7 +140,8 @@ template <Mode mode, size_t rank> Status k_resize(KernelContext &ctx) {
 }
 
 /// Circle: NHWC, the size from the declared result.
-template <bool linear> Status k_circle_resize(KernelContext &ctx) {
+template <bool linear>
+Status k_circle_resize(KernelContext &ctx) {
   const bool corners = ctx.boolean("align_corners");
   const bool half = ctx.boolean("half_pixel_centers");
   EVAL_REQUIRE(ctx.type().known() && ctx.type().shape.size() == 4 && ctx.in(0).rank() == 4,
@@ -146,7 +152,8 @@ template <bool linear> Status k_circle_resize(KernelContext &ctx) {
                     : half    ? Mode::NearestExact
                               : Mode::Nearest;
   Tensor y;
-  if (Status status = resize(ctx, to_nchw(ctx.in(0)), {s[0], s[3], s[1], s[2]}, mode, 2, corners, {}, y);
+  if (Status status =
+          resize(ctx, to_nchw(ctx.in(0)), {s[0], s[3], s[1], s[2]}, mode, 2, corners, {}, y);
       !status)
     return status;
   ctx.set(0, to_nhwc(y));

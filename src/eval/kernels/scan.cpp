@@ -29,7 +29,8 @@ Status one_dim(KernelContext &ctx, i64 dim, std::vector<i64> &dims) {
 enum class Scan : u8 { Sum, Prod, LogSumExp };
 
 /// Running values in double for floats (as torch accumulates), modulo 2^64 for integers.
-template <Scan kind> Status k_scan(KernelContext &ctx) {
+template <Scan kind>
+Status k_scan(KernelContext &ctx) {
   std::vector<i64> dims;
   const i64 dim = is_circle(ctx) ? ctx.in(1).int_at(0) : ctx.integer("dim");
   EVAL_REQUIRE(!ctx.boolean("exclusive") && !ctx.boolean("reverse"),
@@ -71,7 +72,8 @@ template <Scan kind> Status k_scan(KernelContext &ctx) {
   return {};
 }
 
-template <bool largest> Status k_cummax(KernelContext &ctx) {
+template <bool largest>
+Status k_cummax(KernelContext &ctx) {
   std::vector<i64> dims;
   if (Status s = one_dim(ctx, ctx.integer("dim"), dims); !s)
     return s;
@@ -110,7 +112,8 @@ template <bool largest> Status k_cummax(KernelContext &ctx) {
 }
 
 /// NaN is larger than everything.
-template <class C> bool before(C a, C b, bool descending) {
+template <class C>
+bool before(C a, C b, bool descending) {
   const bool nan_a = a != a;
   const bool nan_b = b != b;
   if (nan_a || nan_b)

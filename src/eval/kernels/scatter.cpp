@@ -1,5 +1,5 @@
-// Writes by index: scatter in all forms, index_put, index_add, index_copy, index_fill, masked_scatter.
-// All run in order of the index, so repeated positions have a defined result.
+// Writes by index: scatter in all forms, index_put, index_add, index_copy, index_fill,
+// masked_scatter. All run in order of the index, so repeated positions have a defined result.
 
 #include "eval/broadcast.h"
 #include "eval/convert.h"
@@ -36,7 +36,8 @@ bool parse_combine(std::string_view name, Combine &out) {
   return true;
 }
 
-template <class C> C combine(Combine op, C a, C b) {
+template <class C>
+C combine(Combine op, C a, C b) {
   if constexpr (std::is_integral_v<C>) {
     const u64 ua = static_cast<u64>(a);
     const u64 ub = static_cast<u64>(b);
@@ -58,7 +59,8 @@ template <class C> C combine(Combine op, C a, C b) {
 }
 
 /// What a reduction starts from when the operand itself does not take part.
-template <class C> C neutral(Combine op) {
+template <class C>
+C neutral(Combine op) {
   using Limits = std::numeric_limits<C>;
   switch (op) {
   case Combine::Multiply: return 1;
@@ -160,9 +162,7 @@ Status scatter(KernelContext &ctx, Tensor source, Combine op, bool include_self)
   return {};
 }
 
-Status k_scatter_src(KernelContext &ctx) {
-  return scatter(ctx, ctx.in(2), Combine::Assign, true);
-}
+Status k_scatter_src(KernelContext &ctx) { return scatter(ctx, ctx.in(2), Combine::Assign, true); }
 Status k_scatter_add(KernelContext &ctx) { return scatter(ctx, ctx.in(2), Combine::Add, true); }
 Status k_scatter_value(KernelContext &ctx) {
   return scatter(ctx, scalar_operand(ctx, "value"), Combine::Assign, true);
@@ -178,8 +178,8 @@ Status k_scatter_value_reduce(KernelContext &ctx) {
   return scatter(ctx, scalar_operand(ctx, "value"), op, true);
 }
 
-/// index_add, index_copy, index_fill, index_reduce: whole slices of `dim`. As scatter with the index
-/// repeated over the other dims.
+/// index_add, index_copy, index_fill, index_reduce: whole slices of `dim`. As scatter with the
+/// index repeated over the other dims.
 Status by_slice(KernelContext &ctx, const Tensor &source, Combine op, bool include_self) {
   const Tensor &x0 = ctx.in(0);
   const Tensor x = x0.rank() ? x0 : x0.reshaped({1});
@@ -247,8 +247,7 @@ Status k_index_put(KernelContext &ctx) {
   const Tensor *in[] = {&values};
   with_compute(compute_of(x.element()), [&](auto zero) {
     using C = decltype(zero);
-    map_elements<C>(in, full,
-                    [](const C *const *v, C *o, i64 n) { std::copy_n(v[0], n, o); });
+    map_elements<C>(in, full, [](const C *const *v, C *o, i64 n) { std::copy_n(v[0], n, o); });
   });
   // The values' dims back to [batch…, rest…], where row b of the table is rows[b].
   const std::vector<i64> order = a.result_order();
@@ -267,8 +266,8 @@ Status k_index_put(KernelContext &ctx) {
     ctx.set(0, x);
     return {};
   }
-  const Tensor done =
-      apply(table, offsets, source, ctx.boolean("accumulate") ? Combine::Add : Combine::Assign, true);
+  const Tensor done = apply(table, offsets, source,
+                            ctx.boolean("accumulate") ? Combine::Add : Combine::Assign, true);
   std::vector<i64> back(a.order.size());
   for (size_t i = 0; i < a.order.size(); ++i)
     back[static_cast<size_t>(a.order[i])] = static_cast<i64>(i);
@@ -293,8 +292,7 @@ Status k_masked_scatter(KernelContext &ctx) {
                "mask or source do not fit the operand");
   Tensor flags = Tensor::allocate(ElementType::I64, x.shape());
   const Tensor *in[] = {&mask};
-  map_elements<i64>(in, flags,
-                    [](const i64 *const *v, i64 *o, i64 n) { std::copy_n(v[0], n, o); });
+  map_elements<i64>(in, flags, [](const i64 *const *v, i64 *o, i64 n) { std::copy_n(v[0], n, o); });
   Tensor out = Tensor::allocate(x.element(), x.shape());
   if (x.num_bytes())
     std::memcpy(out.mutable_data(), x.data(), x.num_bytes());

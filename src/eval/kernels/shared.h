@@ -15,7 +15,8 @@ Status split_along(KernelContext &ctx, const Tensor &x, int dim);
 /// Sets result 0. The pieces share all extents but that of `dim`.
 Status concatenate(KernelContext &ctx, const std::vector<Tensor> &pieces, int dim);
 enum class PadMode : u8 { Constant, Reflect, Symmetric, Replicate, Circular };
-/// Pads operand 0 into result 0. `pad`: (before, after) from the last dim backwards; negative crops.
+/// Pads operand 0 into result 0. `pad`: (before, after) from the last dim backwards; negative
+/// crops.
 Status pad_tensor(KernelContext &ctx, const std::vector<i64> &pad, PadMode mode, double value);
 
 // conv.cpp
@@ -28,8 +29,8 @@ struct ConvSettings {
   bool transposed = false;
   i64 groups = 1;
 };
-/// x [N, C, spatial…] (the batch may be missing) by w [out, in / groups, kernel…], for a transposed one
-/// [in, out / groups, kernel…].
+/// x [N, C, spatial…] (the batch may be missing) by w [out, in / groups, kernel…], for a transposed
+/// one [in, out / groups, kernel…].
 Status convolve(const KernelContext &ctx, ConvSettings s, Tensor x, Tensor w, const Tensor *bias,
                 ElementType element, Tensor &out);
 

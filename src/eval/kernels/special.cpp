@@ -21,8 +21,7 @@ double erfinv(double x) {
   const double b = 2 / (M_PI * a) + l / 2;
   double y = std::sqrt(std::sqrt(b * b - l / a) - b);
   for (int i = 0; i < 4; ++i) {
-    const double residual =
-        magnitude < 0.5 ? std::erf(y) - magnitude : complement - std::erfc(y);
+    const double residual = magnitude < 0.5 ? std::erf(y) - magnitude : complement - std::erfc(y);
     const double step = residual / (M_2_SQRTPI * std::exp(-y * y));
     y -= step / (1 + y * step);
   }
@@ -46,9 +45,9 @@ double digamma(double x) {
   // Asymptotic series with Bernoulli numbers: ln x - 1/2x - sum B_2k / (2k x^2k).
   const double z = 1 / (x * x);
   const double series =
-      z * (1.0 / 12 -
-           z * (1.0 / 120 -
-                z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+      z * (1.0 / 12 - z * (1.0 / 120 -
+                           z * (1.0 / 252 -
+                                z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return std::log(x) - 0.5 / x - series - shift;
 }
 

@@ -205,7 +205,9 @@ Status k_unbind(KernelContext &ctx) {
 Status k_split(KernelContext &ctx) {
   return split_along(ctx, ctx.in(0), wrap_dim(ctx.integer("dim"), ctx.in(0).rank()));
 }
-Status k_hsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0), ctx.in(0).rank() == 1 ? 0 : 1); }
+Status k_hsplit(KernelContext &ctx) {
+  return split_along(ctx, ctx.in(0), ctx.in(0).rank() == 1 ? 0 : 1);
+}
 Status k_vsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0), 0); }
 Status k_dsplit(KernelContext &ctx) { return split_along(ctx, ctx.in(0), 2); }
 

@@ -1,4 +1,5 @@
-// Elementwise operators of three operands: where, masked_fill, clamp by tensors, lerp, addcmul, addcdiv.
+// Elementwise operators of three operands: where, masked_fill, clamp by tensors, lerp, addcmul,
+// addcdiv.
 
 #include "eval/kernels/elementwise.h"
 #include "eval/kernels/families.h"
@@ -28,9 +29,7 @@ Status select_elements(KernelContext &ctx, const Tensor &condition, const Tensor
   return {};
 }
 
-Status k_where(KernelContext &ctx) {
-  return select_elements(ctx, ctx.in(0), ctx.in(1), ctx.in(2));
-}
+Status k_where(KernelContext &ctx) { return select_elements(ctx, ctx.in(0), ctx.in(1), ctx.in(2)); }
 Status k_where_scalar(KernelContext &ctx) {
   return select_elements(ctx, ctx.in(0), scalar_operand(ctx, "self"), scalar_operand(ctx, "other"));
 }
@@ -49,7 +48,8 @@ Status k_masked_fill_scalar(KernelContext &ctx) {
 
 enum class Ternary : u8 { Addcmul, Addcdiv, Lerp, Clamp };
 
-template <class C> void ternary_block(Ternary op, const C *const *a, C *o, i64 n, C value) {
+template <class C>
+void ternary_block(Ternary op, const C *const *a, C *o, i64 n, C value) {
   const auto each = [&](auto f) {
     for (i64 i = 0; i < n; ++i)
       o[i] = f(a[0][i], a[1][i], a[2][i]);
@@ -99,15 +99,15 @@ Status run_ternary(KernelContext &ctx, Ternary op, const Tensor &x, const Tensor
   const bool fits = with_compute(compute_of(out.element()), [&](auto zero) {
     using C = decltype(zero);
     const C v = as_compute<C>(value);
-    return map_elements<C>(in, out, [=](const C *const *a, C *o, i64 n) {
-      ternary_block<C>(op, a, o, n, v);
-    });
+    return map_elements<C>(
+        in, out, [=](const C *const *a, C *o, i64 n) { ternary_block<C>(op, a, o, n, v); });
   });
   EVAL_REQUIRE(fits, "the operands do not broadcast to the result");
   return {};
 }
 
-template <Ternary op> Status tensors(KernelContext &ctx) {
+template <Ternary op>
+Status tensors(KernelContext &ctx) {
   return run_ternary(ctx, op, ctx.in(0), ctx.in(1), ctx.in(2));
 }
 Status k_lerp_scalar(KernelContext &ctx) {

@@ -1,6 +1,6 @@
 // Elementwise operators of one tensor. Functions of the mathematics library are evaluated in double
-// and rounded to the result, also for f32: that is right to the last bit but for rare halfway cases,
-// and does not depend on which variant of expf or sinf the machine's libm picks.
+// and rounded to the result, also for f32: that is right to the last bit but for rare halfway
+// cases, and does not depend on which variant of expf or sinf the machine's libm picks.
 
 #include "eval/kernels/elementwise.h"
 #include "eval/kernels/families.h"
@@ -14,12 +14,81 @@ namespace chute::eval {
 namespace {
 
 enum class Unary : u8 {
-  Abs, Acos, Acosh, Angle, Asin, Asinh, Atan, Atanh, BitNot, Ceil, Celu, Clamp, ClampMax, ClampMin,
-  Copy, Cos, Cosh, Deg2Rad, Digamma, Elu, Erf, Erfc, Erfinv, Exp, Exp2, Expm1, Floor, Frac, GeluErf,
-  GeluTanh, HardShrink, HardSigmoid, HardSwish, I0, IsFinite, IsInf, IsNan, IsNegInf, IsPosInf,
-  LeakyRelu, Lgamma, Log, Log10, Log1p, Log2, LogSigmoid, LogicalNot, Logit, Mish, NanToNum, Neg,
-  Polygamma, Rad2Deg, Reciprocal, Relu, Relu6, Round, Rsqrt, Selu, Sgn, Sigmoid, Sign, SignBit,
-  Silu, Sin, Sinc, Sinh, SoftPlus, SoftShrink, Sqrt, Square, Tan, Tanh, Threshold, Trunc,
+  Abs,
+  Acos,
+  Acosh,
+  Angle,
+  Asin,
+  Asinh,
+  Atan,
+  Atanh,
+  BitNot,
+  Ceil,
+  Celu,
+  Clamp,
+  ClampMax,
+  ClampMin,
+  Copy,
+  Cos,
+  Cosh,
+  Deg2Rad,
+  Digamma,
+  Elu,
+  Erf,
+  Erfc,
+  Erfinv,
+  Exp,
+  Exp2,
+  Expm1,
+  Floor,
+  Frac,
+  GeluErf,
+  GeluTanh,
+  HardShrink,
+  HardSigmoid,
+  HardSwish,
+  I0,
+  IsFinite,
+  IsInf,
+  IsNan,
+  IsNegInf,
+  IsPosInf,
+  LeakyRelu,
+  Lgamma,
+  Log,
+  Log10,
+  Log1p,
+  Log2,
+  LogSigmoid,
+  LogicalNot,
+  Logit,
+  Mish,
+  NanToNum,
+  Neg,
+  Polygamma,
+  Rad2Deg,
+  Reciprocal,
+  Relu,
+  Relu6,
+  Round,
+  Rsqrt,
+  Selu,
+  Sgn,
+  Sigmoid,
+  Sign,
+  SignBit,
+  Silu,
+  Sin,
+  Sinc,
+  Sinh,
+  SoftPlus,
+  SoftShrink,
+  Sqrt,
+  Square,
+  Tan,
+  Tanh,
+  Threshold,
+  Trunc,
 };
 
 /// Numbers of the operator, in the meaning of each case below.
@@ -30,25 +99,29 @@ struct Params {
   ElementType element = ElementType::F32; ///< of the result
 };
 
-template <class C> struct Loop {
+template <class C>
+struct Loop {
   const C *x;
   C *y;
   i64 n;
   /// In the compute type.
-  template <class F> bool own(F f) const {
+  template <class F>
+  bool own(F f) const {
     for (i64 i = 0; i < n; ++i)
       y[i] = static_cast<C>(f(x[i]));
     return true;
   }
   /// In double, rounded once.
-  template <class F> bool wide(F f) const {
+  template <class F>
+  bool wide(F f) const {
     for (i64 i = 0; i < n; ++i)
       y[i] = static_cast<C>(f(static_cast<double>(x[i])));
     return true;
   }
 };
 
-template <class C> C positive_clamp(C v, C low, C high) {
+template <class C>
+C positive_clamp(C v, C low, C high) {
   // NaN compares false and stays.
   return v < low ? low : high < v ? high : v;
 }
@@ -64,7 +137,8 @@ double largest(ElementType t) {
 }
 
 /// Operators that both integers and floats have. Returns false for any other.
-template <class C> bool common_block(Unary op, const Loop<C> &loop, const Params &p) {
+template <class C>
+bool common_block(Unary op, const Loop<C> &loop, const Params &p) {
   constexpr bool is_int = std::is_integral_v<C>;
   const C a = as_compute<C>(p.a);
   const C b = as_compute<C>(p.b);
@@ -142,7 +216,8 @@ bool integer_block(Unary op, const Loop<i64> &loop, const Params &p) {
 }
 
 /// Rounding, classification and other operators that are exact in the compute type.
-template <class C> bool exact_block(Unary op, const Loop<C> &loop, const Params &p) {
+template <class C>
+bool exact_block(Unary op, const Loop<C> &loop, const Params &p) {
   const C a = as_compute<C>(p.a);
   switch (op) {
   case Unary::Ceil: return loop.own([](C v) { return std::ceil(v); });
@@ -165,7 +240,9 @@ template <class C> bool exact_block(Unary op, const Loop<C> &loop, const Params 
     const C nan = p.has_a ? a : C{0};
     const C up = p.has_b ? as_compute<C>(p.b) : high;
     const C down = std::isnan(p.c.real) ? -high : as_compute<C>(p.c);
-    return loop.own([=](C v) { return std::isnan(v) ? nan : !std::isinf(v) ? v : v > 0 ? up : down; });
+    return loop.own([=](C v) {
+      return std::isnan(v) ? nan : !std::isinf(v) ? v : v > 0 ? up : down;
+    });
   }
   default: return false;
   }
@@ -174,7 +251,8 @@ template <class C> bool exact_block(Unary op, const Loop<C> &loop, const Params 
 double sigmoid(double v) { return 1 / (1 + std::exp(-v)); }
 double softplus(double v) { return v > 0 ? v + std::log1p(std::exp(-v)) : std::log1p(std::exp(v)); }
 
-template <class C> bool activation_block(Unary op, const Loop<C> &loop, const Params &p) {
+template <class C>
+bool activation_block(Unary op, const Loop<C> &loop, const Params &p) {
   const double a = p.a.real;
   const double b = p.b.real;
   const double c = p.c.real;
@@ -198,8 +276,7 @@ template <class C> bool activation_block(Unary op, const Loop<C> &loop, const Pa
     return loop.wide([](double v) { return v * positive_clamp<double>(v + 3, 0, 6) / 6; });
   case Unary::Elu: // alpha, scale, input_scale
     return loop.wide([=](double v) { return v <= 0 ? std::expm1(v * c) * a * b : v * b; });
-  case Unary::Celu:
-    return loop.wide([=](double v) { return v <= 0 ? std::expm1(v / a) * a : v; });
+  case Unary::Celu: return loop.wide([=](double v) { return v <= 0 ? std::expm1(v / a) * a : v; });
   case Unary::Selu: {
     constexpr double kAlpha = 1.6732632423543772848170429916717;
     constexpr double kScale = 1.0507009873554804934193349852946;
@@ -210,7 +287,8 @@ template <class C> bool activation_block(Unary op, const Loop<C> &loop, const Pa
   }
 }
 
-template <class C> bool function_block(Unary op, const Loop<C> &loop, const Params &p) {
+template <class C>
+bool function_block(Unary op, const Loop<C> &loop, const Params &p) {
   const double a = p.a.real;
   switch (op) {
   case Unary::Acos: return loop.wide([](double v) { return std::acos(v); });
@@ -240,10 +318,11 @@ template <class C> bool function_block(Unary op, const Loop<C> &loop, const Para
   case Unary::Rad2Deg: return loop.wide([](double v) { return v * (180 / M_PI); });
   case Unary::Digamma: return loop.wide(digamma);
   case Unary::Polygamma: return loop.wide(p.a.integer == 0 ? digamma : trigamma);
-  case Unary::Lgamma: return loop.wide([](double v) {
-    int sign; // the variant without a global, which several threads may call
-    return ::lgamma_r(v, &sign);
-  });
+  case Unary::Lgamma:
+    return loop.wide([](double v) {
+      int sign; // the variant without a global, which several threads may call
+      return ::lgamma_r(v, &sign);
+    });
   case Unary::I0: return loop.wide(bessel_i0);
   case Unary::Sinc:
     return loop.wide([](double v) { return v == 0 ? 1.0 : std::sin(M_PI * v) / (M_PI * v); });
@@ -259,7 +338,8 @@ template <class C> bool function_block(Unary op, const Loop<C> &loop, const Para
   }
 }
 
-template <class C> bool unary_block(Unary op, const Loop<C> &loop, const Params &p) {
+template <class C>
+bool unary_block(Unary op, const Loop<C> &loop, const Params &p) {
   if (common_block(op, loop, p))
     return true;
   if constexpr (std::is_same_v<C, i64>)
@@ -267,8 +347,10 @@ template <class C> bool unary_block(Unary op, const Loop<C> &loop, const Params 
   else if constexpr (std::is_floating_point_v<C>)
     return exact_block(op, loop, p) || activation_block(op, loop, p) || function_block(op, loop, p);
   else
-    return integer_block(op, Loop<i64>{reinterpret_cast<const i64 *>(loop.x),
-                                       reinterpret_cast<i64 *>(loop.y), loop.n}, p);
+    return integer_block(
+        op,
+        Loop<i64>{reinterpret_cast<const i64 *>(loop.x), reinterpret_cast<i64 *>(loop.y), loop.n},
+        p);
 }
 
 Status run_unary(KernelContext &ctx, Unary op, const Params &given, u32 spec = 0) {
@@ -294,7 +376,10 @@ Status run_unary(KernelContext &ctx, Unary op, const Params &given, u32 spec = 0
   return {};
 }
 
-template <Unary op> Status unary(KernelContext &ctx) { return run_unary(ctx, op, {}); }
+template <Unary op>
+Status unary(KernelContext &ctx) {
+  return run_unary(ctx, op, {});
+}
 
 Scalar number(double v) { return {false, static_cast<i64>(v), v}; }
 
@@ -369,15 +454,14 @@ Status k_copy_from_source(KernelContext &ctx) { return run_unary(ctx, Unary::Cop
 Status k_circle_gelu(KernelContext &ctx) {
   return run_unary(ctx, ctx.boolean("approximate") ? Unary::GeluTanh : Unary::GeluErf, {});
 }
-Status k_circle_leaky_relu(KernelContext &ctx) {
-  return with_one(ctx, Unary::LeakyRelu, "alpha");
-}
+Status k_circle_leaky_relu(KernelContext &ctx) { return with_one(ctx, Unary::LeakyRelu, "alpha"); }
 Status k_circle_elu(KernelContext &ctx) {
   Params p;
   p.a = p.b = p.c = number(1);
   return run_unary(ctx, Unary::Elu, p);
 }
-template <int low> Status k_circle_relu_to_1(KernelContext &ctx) {
+template <int low>
+Status k_circle_relu_to_1(KernelContext &ctx) {
   Params p;
   p.has_a = p.has_b = true;
   p.a = number(low);

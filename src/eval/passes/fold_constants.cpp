@@ -3,18 +3,18 @@
 //   %a = core.constant …   %b = aten.permute.default(%a)   →   %b = core.constant …
 //
 // One walk in SSA order: operands are folded before their users, so chains fold in one go. Equal
-// expressions over the same constants are evaluated once and share one constant. Results that hold one
-// value everywhere become stride-0 views of one element.
+// expressions over the same constants are evaluated once and share one constant. Results that hold
+// one value everywhere become stride-0 views of one element.
 //
-// Left alone: random operators, regions, quantization operators and arithmetic on quantized types (how
-// a value is stored is information), symbolic shapes, weights without data, operators without a
-// kernel or whose kernel reports an error (the program may never reach them).
+// Left alone: random operators, regions, quantization operators and arithmetic on quantized types
+// (how a value is stored is information), symbolic shapes, weights without data, operators without
+// a kernel or whose kernel reports an error (the program may never reach them).
 //
-// Growth: folding may make a file larger (expand, full, comparison masks). The pass adds up the bytes
-// of the constants it makes, less those that die with the operators it removes. Up to the allowance, which
-// is (fold_growth_limit - 1) times the bytes of the constants at the start and at least 1 MiB, anything
-// folds; beyond it only what does not grow the file. Creation and movement operators that make more than
-// 64 KiB out of less stay: the runtime does them for free.
+// Growth: folding may make a file larger (expand, full, comparison masks). The pass adds up the
+// bytes of the constants it makes, less those that die with the operators it removes. Up to the
+// allowance, which is (fold_growth_limit - 1) times the bytes of the constants at the start and at
+// least 1 MiB, anything folds; beyond it only what does not grow the file. Creation and movement
+// operators that make more than 64 KiB out of less stay: the runtime does them for free.
 //
 // Setting: fold_growth_limit (a factor, default 1.1; 1 never grows beyond the fixed megabyte).
 #include "eval/evaluator.h"
@@ -104,8 +104,8 @@ private:
 
   /// Everything that can be decided without looking at data.
   bool wanted(const Op &op) const {
-    constexpr ir::trait::Set kNever = ir::trait::kRandom | ir::trait::kConstant | ir::trait::kEffect |
-                                      ir::trait::kInPlace | ir::trait::kCheck |
+    constexpr ir::trait::Set kNever = ir::trait::kRandom | ir::trait::kConstant |
+                                      ir::trait::kEffect | ir::trait::kInPlace | ir::trait::kCheck |
                                       ir::trait::kQuantization | ir::trait::kTerminator;
     const ir::OpDef &def = op.def();
     if (!(def.traits & ir::trait::kPure) || (def.traits & kNever) || op.num_regions() ||

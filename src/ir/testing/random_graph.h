@@ -15,16 +15,17 @@ namespace chute::ir::testing {
 
 struct RandomGraphOptions {
   size_t num_ops = 40;
-  /// Operators are taken from the tables whose names start with this; empty: all that are registered.
+  /// Operators are taken from the tables whose names start with this; empty: all that are
+  /// registered.
   std::string_view dialect = "aten.";
   /// True: result types are inferred, and only operators whose inference accepts the operands are
-  /// kept (fewer than num_ops when few fit). False: any operator with any types, which is well formed
-  /// to the verifier but computes nothing sensible.
+  /// kept (fewer than num_ops when few fit). False: any operator with any types, which is well
+  /// formed to the verifier but computes nothing sensible.
   bool inferred = false;
-  bool regions = true;      ///< nested regions on unregistered operators
-  bool symbolic = true;     ///< symbolic dimensions and attributes
-  bool quantized = true;    ///< quantized types
-  bool odd_names = true;    ///< names that need quotes, or that several values share
+  bool regions = true;         ///< nested regions on unregistered operators
+  bool symbolic = true;        ///< symbolic dimensions and attributes
+  bool quantized = true;       ///< quantized types
+  bool odd_names = true;       ///< names that need quotes, or that several values share
   bool interface_kinds = true; ///< literals, state, mutations besides user inputs and outputs
 };
 
@@ -32,7 +33,9 @@ struct RandomGraphOptions {
 class RandomGraph {
 public:
   RandomGraph(Context &ctx, u64 seed, RandomGraphOptions options = {})
-      : ctx_(ctx), options_(options), random_(seed),
+      : ctx_(ctx),
+        options_(options),
+        random_(seed),
         graph_(std::make_unique<Graph>(ctx, "random")) {
     for (const OpDef *d : Registry::global().all())
       if (d->name.starts_with(options_.dialect) && !d->has(trait::kTerminator))
@@ -71,15 +74,18 @@ public:
 private:
   u64 below(u64 n) { return n ? random_() % n : 0; }
   bool chance(u64 one_in) { return below(one_in) == 0; }
-  template <class T, size_t N> T pick(const std::array<T, N> &from) { return from[below(N)]; }
+  template <class T, size_t N>
+  T pick(const std::array<T, N> &from) {
+    return from[below(N)];
+  }
 
   SymInt integer() {
     if (!symbols_.empty() && chance(4)) {
       SymTable &t = ctx_.sym();
       SymInt e = symbols_[below(symbols_.size())];
       for (u64 i = below(4); i > 0; --i) {
-        const SymInt other = chance(2) ? symbols_[below(symbols_.size())]
-                                       : SymInt(static_cast<i64>(below(9)) - 4);
+        const SymInt other =
+            chance(2) ? symbols_[below(symbols_.size())] : SymInt(static_cast<i64>(below(9)) - 4);
         switch (below(6)) {
         case 0: e = t.add(e, other); break;
         case 1: e = t.mul(e, other); break;
@@ -92,8 +98,8 @@ private:
       return e;
     }
     if (chance(16))
-      return pick(std::array<i64, 3>{std::numeric_limits<i64>::max(), -1,
-                                     std::numeric_limits<i64>::min()});
+      return pick(
+          std::array<i64, 3>{std::numeric_limits<i64>::max(), -1, std::numeric_limits<i64>::min()});
     return static_cast<i64>(below(6));
   }
   SymInt dim() {
@@ -112,14 +118,14 @@ private:
     return std::string(pick(kTexts));
   }
   ElementType element() {
-    return options_.inferred ? pick(std::array{ElementType::F32, ElementType::F32,
-                                               ElementType::I64, ElementType::Bool})
+    return options_.inferred ? pick(std::array{ElementType::F32, ElementType::F32, ElementType::I64,
+                                               ElementType::Bool})
                              : static_cast<ElementType>(below(kNumElementTypes));
   }
   Type type() {
     if (!options_.inferred && chance(12))
-      return pick(std::array{ctx_.none_type(), ctx_.int_type(), ctx_.float_type(),
-                             ctx_.bool_type(), ctx_.opaque_type()});
+      return pick(std::array{ctx_.none_type(), ctx_.int_type(), ctx_.float_type(), ctx_.bool_type(),
+                             ctx_.opaque_type()});
     std::vector<SymInt> shape(options_.inferred && chance(2) ? 2 : below(5));
     for (SymInt &d : shape)
       d = options_.inferred ? SymInt(static_cast<i64>(2 + below(2))) : dim();
@@ -305,7 +311,8 @@ private:
     return true;
   }
 
-  /// Ends the innermost region and makes the operator that holds it, perhaps with a second, empty one.
+  /// Ends the innermost region and makes the operator that holds it, perhaps with a second, empty
+  /// one.
   void close(std::vector<Region *> &open, std::vector<size_t> &visible) {
     std::vector<Region *> regions{open.back()};
     Builder inner(*graph_, *open.back());
@@ -341,8 +348,8 @@ private:
     for (u64 n = 1 + below(4); n > 0; --n) {
       InputInfo info;
       info.value = keep(graph_->add_argument(graph_->body(), type()));
-      info.name = chance(3) ? std::string(ctx_.string(info.value->name()))
-                            : "in" + std::to_string(n);
+      info.name =
+          chance(3) ? std::string(ctx_.string(info.value->name())) : "in" + std::to_string(n);
       if (options_.interface_kinds && chance(4))
         info.kind = InputKind::State;
       graph_->inputs().push_back(std::move(info));

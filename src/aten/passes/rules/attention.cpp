@@ -11,7 +11,7 @@ namespace chute::aten {
 namespace {
 
 /// k and v of shape [.., heads, S, E] repeated to q's heads (grouped queries).
-V repeat_heads(Emit& e, V x, SymInt heads) {
+V repeat_heads(Emit &e, V x, SymInt heads) {
   const int rank = x->type().rank();
   const SymInt own = x->type().dim(rank - 3);
   if (own == heads)
@@ -27,7 +27,7 @@ V repeat_heads(Emit& e, V x, SymInt heads) {
   return e.view(y, shape);
 }
 
-V attention(Emit& e, V q, V k, V v, V mask) {
+V attention(Emit &e, V q, V k, V v, V mask) {
   q = e.up(q), k = e.up(k), v = e.up(v);
   const int rank = q->type().rank();
   if (e.root().def().attr_index("dropout_p") >= 0 && e.number("dropout_p") != 0)
@@ -69,18 +69,16 @@ V attention(Emit& e, V q, V k, V v, V mask) {
 
 } // namespace
 
-void add_attention_rules(pass::PatternSet& set) {
-  set.add("attention",
-          {op::scaled_dot_product_attention},
-          rule<[](Emit& e) { return attention(e, e.in(0), e.in(1), e.in(2), e.in(3)); }>);
-  set.add("attention-math", {op::u_scaled_dot_product_attention_math}, rule<[](Emit& e) -> Values {
+void add_attention_rules(pass::PatternSet &set) {
+  set.add("attention", {op::scaled_dot_product_attention},
+          rule<[](Emit &e) { return attention(e, e.in(0), e.in(1), e.in(2), e.in(3)); }>);
+  set.add("attention-math", {op::u_scaled_dot_product_attention_math}, rule<[](Emit &e) -> Values {
             if (e.used(1) || e.in(4))
               return e.reject("attention weights are used"), Values{};
             return {attention(e, e.in(0), e.in(1), e.in(2), e.in(3)), nullptr};
           }>);
-  set.add("attention-cpu",
-          {op::u_scaled_dot_product_flash_attention_for_cpu},
-          rule<[](Emit& e) -> Values {
+  set.add("attention-cpu", {op::u_scaled_dot_product_flash_attention_for_cpu},
+          rule<[](Emit &e) -> Values {
             if (e.used(1))
               return e.reject("logsumexp of attention is used"), Values{};
             return {attention(e, e.in(0), e.in(1), e.in(2), e.in(3)), nullptr};

@@ -12,7 +12,7 @@ namespace chute::aten {
 namespace {
 
 /// matmul of any ranks: vectors get a dimension that the result loses again.
-V matmul(Emit& e, V a, V b) {
+V matmul(Emit &e, V a, V b) {
   const ElementType t = common_element(a, b);
   a = e.cast(a, t), b = e.cast(b, t);
   const int ra = a->type().rank(), rb = b->type().rank();
@@ -29,12 +29,12 @@ V matmul(Emit& e, V a, V b) {
   return e.view(y, s);
 }
 
-V scaled(Emit& e, V x, std::string_view name) {
+V scaled(Emit &e, V x, std::string_view name) {
   return e.number(name) == 1.0 ? x : e.mul(x, e.scalar(e.attr(name), x->type().element()));
 }
 
 /// beta * self + alpha * product; beta 0 drops self even where it is NaN.
-V add_product(Emit& e, V product) {
+V add_product(Emit &e, V product) {
   V y = scaled(e, product, "alpha");
   if (e.number("beta") == 0)
     return e.expand(y, e.shape());
@@ -43,7 +43,7 @@ V add_product(Emit& e, V product) {
 
 /// The weight W when `x` is its transpose [1,0]; null otherwise.
 V transposed_weight(V x) {
-  ir::Op* p = x->producer();
+  ir::Op *p = x->producer();
   if (!p || (p->opcode() != op::permute && p->opcode() != op::t) || x->type().rank() != 2)
     return nullptr;
   if (p->opcode() == op::permute) {
@@ -54,7 +54,7 @@ V transposed_weight(V x) {
   return p->operand(0);
 }
 
-V addmm(Emit& e) {
+V addmm(Emit &e) {
   // The decomposed linear: bias + x W^T.
   V weight = transposed_weight(e.in(2));
   if (weight && e.number("alpha") == 1 && e.number("beta") == 1 && e.in()->type().rank() == 1)
@@ -62,12 +62,12 @@ V addmm(Emit& e) {
   return add_product(e, e.matmul(e.in(1), e.in(2)));
 }
 
-V mm(Emit& e) {
+V mm(Emit &e) {
   V weight = transposed_weight(e.in(1));
   return weight ? e.linear(e.in(0), weight, nullptr) : e.matmul(e.in(0), e.in(1));
 }
 
-V linear(Emit& e) {
+V linear(Emit &e) {
   V x = e.in(0), w = e.in(1), b = e.in(2);
   if (w->type().rank() == 1) { // a single output feature without a dimension
     V y = matmul(e, x, w);
@@ -78,32 +78,31 @@ V linear(Emit& e) {
   return nullptr;
 }
 
-V outer(Emit& e, V a, V b) { return e.mul(e.unsqueeze(a, 1), e.unsqueeze(b, 0)); }
+V outer(Emit &e, V a, V b) { return e.mul(e.unsqueeze(a, 1), e.unsqueeze(b, 0)); }
 
-V tensordot(Emit& e) {
+V tensordot(Emit &e) {
   V a = e.in(0), b = e.in(1);
-  const auto take =
-      [&](V x, const std::vector<i64>& summed, bool last, Shape& kept, SymInt& inner) {
-        const int rank = x->type().rank();
-        Axes gone, stay;
-        inner = 1;
-        for (i64 d : summed) {
-          gone.push_back(e.wrap(d, rank));
-          inner = e.sym().mul(inner, x->type().dim(gone.back()));
-        }
-        SymInt outer_size = 1;
-        for (int d = 0; d < rank; ++d)
-          if (std::find(gone.begin(), gone.end(), d) == gone.end()) {
-            stay.push_back(d);
-            kept.push_back(x->type().dim(d));
-            outer_size = e.sym().mul(outer_size, x->type().dim(d));
-          }
-        Axes order = last ? stay : gone;
-        order.insert(
-            order.end(), last ? gone.begin() : stay.begin(), last ? gone.end() : stay.end());
-        V y = e.permute(x, order);
-        return e.view(y, last ? Shape{outer_size, inner} : Shape{inner, outer_size});
-      };
+  const auto take = [&](V x, const std::vector<i64> &summed, bool last, Shape &kept,
+                        SymInt &inner) {
+    const int rank = x->type().rank();
+    Axes gone, stay;
+    inner = 1;
+    for (i64 d : summed) {
+      gone.push_back(e.wrap(d, rank));
+      inner = e.sym().mul(inner, x->type().dim(gone.back()));
+    }
+    SymInt outer_size = 1;
+    for (int d = 0; d < rank; ++d)
+      if (std::find(gone.begin(), gone.end(), d) == gone.end()) {
+        stay.push_back(d);
+        kept.push_back(x->type().dim(d));
+        outer_size = e.sym().mul(outer_size, x->type().dim(d));
+      }
+    Axes order = last ? stay : gone;
+    order.insert(order.end(), last ? gone.begin() : stay.begin(), last ? gone.end() : stay.end());
+    V y = e.permute(x, order);
+    return e.view(y, last ? Shape{outer_size, inner} : Shape{inner, outer_size});
+  };
   Shape out;
   SymInt k_a, k_b;
   V left = take(a, e.ints("dims_self"), true, out, k_a);
@@ -113,7 +112,7 @@ V tensordot(Emit& e) {
   return e.view(e.matmul(left, right), out);
 }
 
-V kron(Emit& e) {
+V kron(Emit &e) {
   const Shape a = e.shape_of(e.in(0)), b = e.shape_of(e.in(1));
   const size_t rank = std::max(a.size(), b.size());
   Shape sa, sb;
@@ -126,7 +125,7 @@ V kron(Emit& e) {
   return e.view(e.mul(e.view(e.in(0), sa), e.view(e.in(1), sb)), e.shape());
 }
 
-V bilinear(Emit& e) {
+V bilinear(Emit &e) {
   // y[.., o] = sum_ij a[.., i] W[o, i, j] b[.., j]
   const ir::Type w = e.in(2)->type();
   const SymInt o = w.dim(0), i = w.dim(1), j = w.dim(2);
@@ -139,7 +138,7 @@ V bilinear(Emit& e) {
 }
 
 /// Squared differences summed over the last dimension of two broadcast operands.
-V distance(Emit& e, V diff, double p, bool keep) {
+V distance(Emit &e, V diff, double p, bool keep) {
   const int last = diff->type().rank() - 1;
   if (p == 1)
     return e.sum(e.abs(diff), {last}, keep);
@@ -152,7 +151,7 @@ V distance(Emit& e, V diff, double p, bool keep) {
   return e.pow(e.sum(e.pow(e.abs(diff), p), {last}, keep), 1 / p);
 }
 
-V cdist(Emit& e) {
+V cdist(Emit &e) {
   V a = e.in(0), b = e.in(1);
   const int ra = a->type().rank(), rb = b->type().rank();
   V diff = e.sub(e.unsqueeze(a, ra - 1), e.unsqueeze(b, rb - 2));
@@ -160,7 +159,7 @@ V cdist(Emit& e) {
 }
 
 /// Sums products of three operands that first get dimensions of size 1 (bilinear's decomposition).
-V trilinear(Emit& e) {
+V trilinear(Emit &e) {
   const auto lifted = [&](u32 i, std::string_view name) {
     V x = e.in(i);
     auto at = e.ints(name);
@@ -175,7 +174,7 @@ V trilinear(Emit& e) {
 }
 
 /// Distances of all pairs of rows i < j.
-V pdist(Emit& e) {
+V pdist(Emit &e) {
   V x = e.in();
   if (x->type().dim(0).is_symbolic())
     return e.reject("pairs of a number of rows that is not static");
@@ -188,7 +187,7 @@ V pdist(Emit& e) {
   return distance(e, diff, e.number("p"), false);
 }
 
-V cosine_similarity(Emit& e) {
+V cosine_similarity(Emit &e) {
   V a = e.in(0), b = e.in(1);
   const ElementType t = e.type().element();
   a = e.up(e.cast(a, t)), b = e.up(e.cast(b, t));
@@ -202,7 +201,7 @@ V cosine_similarity(Emit& e) {
   return e.sum(e.mul(e.div(a, norm(a)), e.div(b, norm(b))), {dim}, false);
 }
 
-V cross(Emit& e) {
+V cross(Emit &e) {
   V a = e.in(0), b = e.in(1);
   const int rank = e.type().rank();
   int dim = -1;
@@ -224,21 +223,20 @@ V cross(Emit& e) {
 
 } // namespace
 
-void add_einsum_rules(pass::PatternSet& set);
+void add_einsum_rules(pass::PatternSet &set);
 
-void add_contraction_rules(pass::PatternSet& set) {
+void add_contraction_rules(pass::PatternSet &set) {
   add_einsum_rules(set);
-  set.add("matmul", {op::matmul}, rule<[](Emit& e) -> V {
+  set.add("matmul", {op::matmul}, rule<[](Emit &e) -> V {
             if (e.in(0)->type().rank() >= 2 && e.in(1)->type().rank() >= 2)
               return nullptr;
             return matmul(e, e.in(0), e.in(1));
           }>);
   set.add("mm", {op::mm}, rule<mm>);
-  set.add("bmm", {op::bmm, op::mv}, rule<[](Emit& e) { return matmul(e, e.in(0), e.in(1)); }>);
-  set.add("dot",
-          {op::dot, op::vdot},
-          rule<[](Emit& e) { return e.sum(e.mul(e.in(0), e.in(1)), {0}, false); }>);
-  set.add("inner", {op::inner}, rule<[](Emit& e) {
+  set.add("bmm", {op::bmm, op::mv}, rule<[](Emit &e) { return matmul(e, e.in(0), e.in(1)); }>);
+  set.add("dot", {op::dot, op::vdot},
+          rule<[](Emit &e) { return e.sum(e.mul(e.in(0), e.in(1)), {0}, false); }>);
+  set.add("inner", {op::inner}, rule<[](Emit &e) {
             V a = e.in(0), b = e.in(1);
             if (a->type().rank() == 0 || b->type().rank() == 0)
               return e.mul(a, b);
@@ -249,21 +247,18 @@ void add_contraction_rules(pass::PatternSet& set) {
                 e.linear(e.view(a, {e.mul_sizes(la), k}), e.view(b, {e.mul_sizes(lb), k}), nullptr),
                 e.shape());
           }>);
-  set.add("outer", {op::outer}, rule<[](Emit& e) { return outer(e, e.in(0), e.in(1)); }>);
+  set.add("outer", {op::outer}, rule<[](Emit &e) { return outer(e, e.in(0), e.in(1)); }>);
   set.add("addmm", {op::addmm}, rule<addmm>);
-  set.add("baddbmm",
-          {op::baddbmm},
-          rule<[](Emit& e) { return add_product(e, e.matmul(e.in(1), e.in(2))); }>);
+  set.add("baddbmm", {op::baddbmm},
+          rule<[](Emit &e) { return add_product(e, e.matmul(e.in(1), e.in(2))); }>);
   set.add(
-      "addbmm",
-      {op::addbmm},
-      rule<[](Emit& e) { return add_product(e, e.sum(e.matmul(e.in(1), e.in(2)), {0}, false)); }>);
-  set.add("addmv",
-          {op::addmv},
-          rule<[](Emit& e) { return add_product(e, matmul(e, e.in(1), e.in(2))); }>);
-  set.add(
-      "addr", {op::addr}, rule<[](Emit& e) { return add_product(e, outer(e, e.in(1), e.in(2))); }>);
-  set.add("chain-matmul", {op::chain_matmul}, rule<[](Emit& e) {
+      "addbmm", {op::addbmm},
+      rule<[](Emit &e) { return add_product(e, e.sum(e.matmul(e.in(1), e.in(2)), {0}, false)); }>);
+  set.add("addmv", {op::addmv},
+          rule<[](Emit &e) { return add_product(e, matmul(e, e.in(1), e.in(2))); }>);
+  set.add("addr", {op::addr},
+          rule<[](Emit &e) { return add_product(e, outer(e, e.in(1), e.in(2))); }>);
+  set.add("chain-matmul", {op::chain_matmul}, rule<[](Emit &e) {
             const Values m = e.list(0);
             V y = m[0];
             for (size_t i = 1; i < m.size(); ++i)
@@ -275,13 +270,13 @@ void add_contraction_rules(pass::PatternSet& set) {
   set.add("kron", {op::kron}, rule<kron>);
   set.add("bilinear", {op::bilinear}, rule<bilinear>);
   set.add("cdist", {op::cdist, op::u_cdist_forward}, rule<cdist>);
-  set.add("pairwise-distance", {op::pairwise_distance}, rule<[](Emit& e) {
+  set.add("pairwise-distance", {op::pairwise_distance}, rule<[](Emit &e) {
             V diff = e.add(e.sub(e.in(0), e.in(1)), e.number("eps"));
             return distance(e, diff, e.number("p"), e.flag("keepdim"));
           }>);
   set.add("trilinear", {op::u_trilinear}, rule<trilinear>);
   set.add("pdist", {op::pdist, op::u_pdist_forward}, rule<pdist>);
-  set.add("int-mm", {op::u_int_mm}, rule<[](Emit& e) {
+  set.add("int-mm", {op::u_int_mm}, rule<[](Emit &e) {
             return e.matmul(e.cast(e.in(0), ElementType::I32), e.cast(e.in(1), ElementType::I32));
           }>);
   set.add("cosine-similarity", {op::cosine_similarity}, rule<cosine_similarity>);

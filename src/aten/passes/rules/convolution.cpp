@@ -14,16 +14,15 @@ struct Window {
   SymInt groups = 1;
 };
 
-V convolve(Emit& e, V x, const Window& w) {
-  const auto list = [&](const std::vector<i64>& v) {
+V convolve(Emit &e, V x, const Window &w) {
+  const auto list = [&](const std::vector<i64> &v) {
     return e.ctx().ints_attr(Shape(v.begin(), v.end()));
   };
   // Without a batch dimension the input has one dimension less than the weight.
   const bool single = x->type().rank() < e.in(1)->type().rank();
   if (single)
     x = e.unsqueeze(x, 0);
-  V y = e.op(op::convolution,
-             {x, e.in(1), e.in(2)},
+  V y = e.op(op::convolution, {x, e.in(1), e.in(2)},
              {{"stride", list(w.stride)},
               {"padding", list(w.padding)},
               {"dilation", list(w.dilation)},
@@ -33,9 +32,9 @@ V convolve(Emit& e, V x, const Window& w) {
   return single ? e.squeeze(y, 0) : y;
 }
 
-size_t spatial(Emit& e) { return size_t(e.in(1)->type().rank() - 2); }
+size_t spatial(Emit &e) { return size_t(e.in(1)->type().rank() - 2); }
 
-V conv(Emit& e) {
+V conv(Emit &e) {
   const size_t n = spatial(e);
   Window w{e.ints("stride", n),
            e.ints("padding", n),
@@ -46,7 +45,7 @@ V conv(Emit& e) {
   return convolve(e, e.in(), w);
 }
 
-V conv_transpose(Emit& e) {
+V conv_transpose(Emit &e) {
   const size_t n = spatial(e);
   Window w{e.ints("stride", n),
            e.ints("padding", n),
@@ -58,7 +57,7 @@ V conv_transpose(Emit& e) {
 }
 
 /// padding "same": total d*(k-1) per dimension, the odd one at the end; "valid": none.
-V conv_named_padding(Emit& e) {
+V conv_named_padding(Emit &e) {
   const size_t n = spatial(e);
   const std::string_view mode = e.attr("padding").as_string();
   Window w{e.ints("stride", n),
@@ -85,7 +84,7 @@ V conv_named_padding(Emit& e) {
   return convolve(e, x, w);
 }
 
-V convolution(Emit& e) {
+V convolution(Emit &e) {
   const size_t n = spatial(e);
   const bool canonical = e.root().opcode() == op::convolution &&
                          e.in()->type().rank() == e.in(1)->type().rank() &&
@@ -93,17 +92,13 @@ V convolution(Emit& e) {
                          e.sizes("dilation").size() == n && e.sizes("output_padding").size() == n;
   if (canonical)
     return nullptr;
-  Window w{e.ints("stride", n),
-           e.ints("padding", n),
-           e.ints("dilation", n),
-           e.ints("output_padding", n),
-           e.flag("transposed"),
-           e.size("groups")};
+  Window w{e.ints("stride", n),         e.ints("padding", n), e.ints("dilation", n),
+           e.ints("output_padding", n), e.flag("transposed"), e.size("groups")};
   return convolve(e, e.in(), w);
 }
 
 /// Patches as columns: [N, C, H, W] to [N, C*kh*kw, L].
-V im2col(Emit& e) {
+V im2col(Emit &e) {
   V x = e.in();
   const auto k = e.ints("kernel_size", 2), d = e.ints("dilation", 2), p = e.ints("padding", 2),
              s = e.ints("stride", 2);
@@ -136,10 +131,9 @@ V im2col(Emit& e) {
 
 } // namespace
 
-void add_convolution_rules(pass::PatternSet& set) {
+void add_convolution_rules(pass::PatternSet &set) {
   set.add("conv", {op::conv1d, op::conv2d, op::conv3d}, rule<conv>);
-  set.add("conv-padding",
-          {op::conv1d_padding, op::conv2d_padding, op::conv3d_padding},
+  set.add("conv-padding", {op::conv1d_padding, op::conv2d_padding, op::conv3d_padding},
           rule<conv_named_padding>);
   set.add("conv-transpose",
           {op::conv_transpose1d, op::conv_transpose2d_input, op::conv_transpose3d_input},

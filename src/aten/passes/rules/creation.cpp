@@ -10,25 +10,24 @@ namespace chute::aten {
 
 namespace {
 
-V filled(Emit& e, double value) { return e.full(e.shape(), value, e.type().element()); }
+V filled(Emit &e, double value) { return e.full(e.shape(), value, e.type().element()); }
 
-V filled_by(Emit& e, std::string_view name) {
+V filled_by(Emit &e, std::string_view name) {
   return e.full(e.shape(), e.attr(name), e.type().element());
 }
 
-bool canonical_full(Emit& e) {
+bool canonical_full(Emit &e) {
   const Attr size = e.attr("size"), dtype = e.attr("dtype");
   return e.type().rank() > 0 && !dtype.is_none() && dtype.as_element() == e.type().element() &&
          size.kind() == ir::AttrKind::Ints && size == e.ctx().ints_attr(e.shape());
 }
 
-V arange(Emit& e) {
+V arange(Emit &e) {
   const bool start = e.root().def().attr_index("start") >= 0;
   const bool step = e.root().def().attr_index("step") >= 0;
   if (step && e.given("dtype"))
     return nullptr;
-  return e.op(op::arange_start_step,
-              {},
+  return e.op(op::arange_start_step, {},
               {{"start", start ? e.attr("start") : Attr::of_int(0)},
                {"end", e.attr("end")},
                {"step", step ? e.attr("step") : Attr::of_int(1)},
@@ -36,12 +35,12 @@ V arange(Emit& e) {
 }
 
 /// The element positions (row, column) of the last two dimensions, as [R, 1] and [C].
-std::pair<V, V> positions(Emit& e, ir::Type t) {
+std::pair<V, V> positions(Emit &e, ir::Type t) {
   const int rank = t.rank();
   return {e.unsqueeze(e.arange(0, t.dim(rank - 2)), 1), e.arange(0, t.dim(rank - 1))};
 }
 
-V triangle(Emit& e, bool upper) {
+V triangle(Emit &e, bool upper) {
   V x = e.in();
   const auto [rows, columns] = positions(e, x->type());
   V diagonal = e.scalar(e.attr("diagonal"), ElementType::I64);
@@ -51,7 +50,7 @@ V triangle(Emit& e, bool upper) {
 }
 
 /// PyTorch computes the upper half from the end.
-V linspace(Emit& e) {
+V linspace(Emit &e) {
   const i64 steps = e.integer("steps");
   const double start = e.number("start"), end = e.number("end");
   const double step = steps > 1 ? (end - start) / double(steps - 1) : 0;
@@ -62,7 +61,7 @@ V linspace(Emit& e) {
   return e.constant(e.type().element(), {steps}, values);
 }
 
-V logspace(Emit& e) {
+V logspace(Emit &e) {
   const i64 steps = e.integer("steps");
   const double start = e.number("start"), end = e.number("end"), base = e.number("base");
   std::vector<double> values;
@@ -72,7 +71,7 @@ V logspace(Emit& e) {
   return e.constant(e.type().element(), {steps}, values);
 }
 
-V hann_window(Emit& e) {
+V hann_window(Emit &e) {
   const i64 n = e.integer("window_length");
   std::vector<double> values;
   for (i64 i = 0; i < n; ++i)
@@ -81,7 +80,7 @@ V hann_window(Emit& e) {
   return e.constant(e.type().element(), {n}, values);
 }
 
-V triangle_indices(Emit& e, bool upper) {
+V triangle_indices(Emit &e, bool upper) {
   const i64 rows = e.integer("row"), columns = e.integer("col"), offset = e.integer("offset");
   std::vector<double> r, c;
   for (i64 i = 0; i < rows; ++i)
@@ -93,7 +92,7 @@ V triangle_indices(Emit& e, bool upper) {
   return e.constant(e.type().element(), {2, n}, r);
 }
 
-V diag_embed(Emit& e) {
+V diag_embed(Emit &e) {
   // Element i of the last dimension goes to (i + max(-o, 0), i + max(o, 0)).
   V x = e.in();
   const int rank = e.type().rank();
@@ -113,21 +112,19 @@ V diag_embed(Emit& e) {
   return e.permute(y, order);
 }
 
-V diag(Emit& e) {
+V diag(Emit &e) {
   V x = e.in();
   const i64 offset = e.integer("diagonal");
   if (x->type().rank() == 1)
     return e.op(
-        op::diag_embed,
-        {x},
+        op::diag_embed, {x},
         {{"offset", Attr::of_int(offset)}, {"dim1", Attr::of_int(0)}, {"dim2", Attr::of_int(1)}});
   return e.op(
-      op::diagonal,
-      {x},
+      op::diagonal, {x},
       {{"offset", Attr::of_int(offset)}, {"dim1", Attr::of_int(0)}, {"dim2", Attr::of_int(1)}});
 }
 
-V block_diag(Emit& e) {
+V block_diag(Emit &e) {
   const ElementType t = e.type().element();
   const SymInt width = e.type().dim(1);
   Values rows;
@@ -146,7 +143,7 @@ V block_diag(Emit& e) {
 }
 
 /// All combinations of one element per operand, the last one moving fastest.
-V cartesian_prod(Emit& e) {
+V cartesian_prod(Emit &e) {
   const Values in = e.list(0);
   if (in.size() == 1)
     return in[0];
@@ -162,7 +159,7 @@ V cartesian_prod(Emit& e) {
   return e.cat(columns, 1);
 }
 
-V diff(Emit& e) {
+V diff(Emit &e) {
   V x = e.in();
   const int dim = e.dim("dim", x->type().rank());
   Values parts;
@@ -181,47 +178,36 @@ V diff(Emit& e) {
 
 } // namespace
 
-void add_creation_rules(pass::PatternSet& set) {
+void add_creation_rules(pass::PatternSet &set) {
   set.add(
-      "full",
-      {op::full},
-      rule<[](Emit& e) -> V { return canonical_full(e) ? nullptr : filled_by(e, "fill_value"); }>);
-  set.add("full-like",
-          {op::full_like, op::new_full},
-          rule<[](Emit& e) { return filled_by(e, "fill_value"); }>);
-  set.add("fill", {op::fill_Scalar}, rule<[](Emit& e) { return filled_by(e, "value"); }>);
-  set.add("fill-tensor",
-          {op::fill_Tensor},
-          rule<[](Emit& e) { return e.expand(e.cast(e.in(1), e.type().element()), e.shape()); }>);
-  set.add("scalar-tensor", {op::scalar_tensor}, rule<[](Emit& e) { return filled_by(e, "s"); }>);
+      "full", {op::full},
+      rule<[](Emit &e) -> V { return canonical_full(e) ? nullptr : filled_by(e, "fill_value"); }>);
+  set.add("full-like", {op::full_like, op::new_full},
+          rule<[](Emit &e) { return filled_by(e, "fill_value"); }>);
+  set.add("fill", {op::fill_Scalar}, rule<[](Emit &e) { return filled_by(e, "value"); }>);
+  set.add("fill-tensor", {op::fill_Tensor},
+          rule<[](Emit &e) { return e.expand(e.cast(e.in(1), e.type().element()), e.shape()); }>);
+  set.add("scalar-tensor", {op::scalar_tensor}, rule<[](Emit &e) { return filled_by(e, "s"); }>);
   // What an empty tensor holds is not defined; zeros make it the same every time.
   set.add("zeros",
-          {op::zeros,
-           op::zeros_like,
-           op::new_zeros,
-           op::zero,
-           op::empty_memory_format,
-           op::empty_like,
-           op::new_empty,
-           op::empty_strided,
-           op::new_empty_strided},
-          rule<[](Emit& e) { return filled(e, 0); }>);
-  set.add(
-      "ones", {op::ones, op::ones_like, op::new_ones}, rule<[](Emit& e) { return filled(e, 1); }>);
-  set.add("copy",
-          {op::copy},
-          rule<[](Emit& e) { return e.expand(e.cast(e.in(1), e.type().element()), e.shape()); }>);
+          {op::zeros, op::zeros_like, op::new_zeros, op::zero, op::empty_memory_format,
+           op::empty_like, op::new_empty, op::empty_strided, op::new_empty_strided},
+          rule<[](Emit &e) { return filled(e, 0); }>);
+  set.add("ones", {op::ones, op::ones_like, op::new_ones},
+          rule<[](Emit &e) { return filled(e, 1); }>);
+  set.add("copy", {op::copy},
+          rule<[](Emit &e) { return e.expand(e.cast(e.in(1), e.type().element()), e.shape()); }>);
   set.add("arange", {op::arange, op::arange_start, op::arange_start_step}, rule<arange>);
-  set.add("eye", {op::eye, op::eye_m}, rule<[](Emit& e) {
+  set.add("eye", {op::eye, op::eye_m}, rule<[](Emit &e) {
             const auto [rows, columns] = positions(e, e.type());
             return e.cast(e.eq(rows, columns), e.type().element());
           }>);
-  set.add("tril", {op::tril}, rule<[](Emit& e) { return triangle(e, false); }>);
-  set.add("triu", {op::triu}, rule<[](Emit& e) { return triangle(e, true); }>);
-  set.add(
-      "tril-indices", {op::tril_indices}, rule<[](Emit& e) { return triangle_indices(e, false); }>);
-  set.add(
-      "triu-indices", {op::triu_indices}, rule<[](Emit& e) { return triangle_indices(e, true); }>);
+  set.add("tril", {op::tril}, rule<[](Emit &e) { return triangle(e, false); }>);
+  set.add("triu", {op::triu}, rule<[](Emit &e) { return triangle(e, true); }>);
+  set.add("tril-indices", {op::tril_indices},
+          rule<[](Emit &e) { return triangle_indices(e, false); }>);
+  set.add("triu-indices", {op::triu_indices},
+          rule<[](Emit &e) { return triangle_indices(e, true); }>);
   set.add("linspace", {op::linspace}, rule<linspace>);
   set.add("logspace", {op::logspace}, rule<logspace>);
   set.add("hann-window", {op::hann_window}, rule<hann_window>);

@@ -8,7 +8,7 @@ namespace chute::aten {
 namespace {
 
 /// Rewrites the attribute in place: neither operands nor types change.
-bool wrap_dims(ir::Op& op, pass::Rewriter& rw) {
+bool wrap_dims(ir::Op &op, pass::Rewriter &rw) {
   const int rank = op.num_operands() && op.operand(0) ? op.operand(0)->type().rank() : 0;
   bool changed = false;
   for (const std::string_view name : {"dim", "dims"}) {
@@ -38,7 +38,7 @@ bool wrap_dims(ir::Op& op, pass::Rewriter& rw) {
 
 } // namespace
 
-void add_dim_rules(pass::PatternSet& set) {
+void add_dim_rules(pass::PatternSet &set) {
   set.add("wrap-dims",
           {op::u_softmax,
            op::u_log_softmax,

@@ -20,12 +20,12 @@ struct Term {
   std::vector<int> labels;
 };
 
-bool contains(const std::vector<int>& labels, int l) {
+bool contains(const std::vector<int> &labels, int l) {
   return std::find(labels.begin(), labels.end(), l) != labels.end();
 }
 
 /// Labels of one subscript; `rank` < 0 (the output) lets the ellipsis stand for `ellipsis_rank`.
-bool parse_subscript(std::string_view text, int rank, int ellipsis_rank, std::vector<int>& out) {
+bool parse_subscript(std::string_view text, int rank, int ellipsis_rank, std::vector<int> &out) {
   int letters = 0;
   for (char c : text)
     letters += c != '.';
@@ -44,7 +44,7 @@ bool parse_subscript(std::string_view text, int rank, int ellipsis_rank, std::ve
   return rank < 0 || int(out.size()) == rank;
 }
 
-V sum_labels(Emit& e, Term& t, const std::vector<int>& keep) {
+V sum_labels(Emit &e, Term &t, const std::vector<int> &keep) {
   Axes gone;
   std::vector<int> left;
   for (size_t i = 0; i < t.labels.size(); ++i) {
@@ -58,7 +58,7 @@ V sum_labels(Emit& e, Term& t, const std::vector<int>& keep) {
 }
 
 /// Permutes to the labels in `order`, adding dimensions of size 1 for labels that it lacks.
-V arrange(Emit& e, const Term& t, const std::vector<int>& order) {
+V arrange(Emit &e, const Term &t, const std::vector<int> &order) {
   Axes perm;
   Shape shape;
   for (int l : order) {
@@ -74,11 +74,8 @@ V arrange(Emit& e, const Term& t, const std::vector<int>& order) {
 }
 
 /// One operand as [batch…, rows, columns] with the last two groups flattened.
-V group(Emit& e,
-        const Term& t,
-        const std::vector<int>& batch,
-        const std::vector<int>& rows,
-        const std::vector<int>& columns) {
+V group(Emit &e, const Term &t, const std::vector<int> &batch, const std::vector<int> &rows,
+        const std::vector<int> &columns) {
   std::vector<int> order = batch;
   order.insert(order.end(), rows.begin(), rows.end());
   order.insert(order.end(), columns.begin(), columns.end());
@@ -91,7 +88,7 @@ V group(Emit& e,
   return e.view(x, flat);
 }
 
-Term contract(Emit& e, Term a, Term b, const std::vector<int>& needed) {
+Term contract(Emit &e, Term a, Term b, const std::vector<int> &needed) {
   std::vector<int> keep_a = needed, keep_b = needed;
   keep_a.insert(keep_a.end(), b.labels.begin(), b.labels.end());
   keep_b.insert(keep_b.end(), a.labels.begin(), a.labels.end());
@@ -104,7 +101,7 @@ Term contract(Emit& e, Term a, Term b, const std::vector<int>& needed) {
     if (!contains(a.labels, l))
       columns.push_back(l);
   // A summed label of size 1 on one side only is broadcast by neither matmul.
-  const auto size = [](const Term& t, int l) {
+  const auto size = [](const Term &t, int l) {
     return t.value->type().dim(
         int(std::find(t.labels.begin(), t.labels.end(), l) - t.labels.begin()));
   };
@@ -130,7 +127,7 @@ Term contract(Emit& e, Term a, Term b, const std::vector<int>& needed) {
   return out;
 }
 
-V einsum(Emit& e) {
+V einsum(Emit &e) {
   std::string text;
   for (char c : e.attr("equation").as_string())
     if (c != ' ')
@@ -163,12 +160,12 @@ V einsum(Emit& e) {
   } else {
     // Without an output: the ellipsis, then the labels that appear once, in order of the alphabet.
     std::map<int, int> count;
-    for (const Term& t : terms)
+    for (const Term &t : terms)
       for (int l : t.labels)
         ++count[l];
     for (int k = ellipsis_rank; k-- > 0;)
       output.push_back(128 + k);
-    for (const auto& [l, n] : count)
+    for (const auto &[l, n] : count)
       if (n == 1 && l < 128)
         output.push_back(l);
   }
@@ -187,6 +184,6 @@ V einsum(Emit& e) {
 
 } // namespace
 
-void add_einsum_rules(pass::PatternSet& set) { set.add("einsum", {op::einsum}, rule<einsum>); }
+void add_einsum_rules(pass::PatternSet &set) { set.add("einsum", {op::einsum}, rule<einsum>); }
 
 } // namespace chute::aten

@@ -10,7 +10,7 @@ namespace chute::aten {
 
 namespace {
 
-V index_put(Emit& e, V x, const Values& indices, V values, bool accumulate) {
+V index_put(Emit &e, V x, const Values &indices, V values, bool accumulate) {
   Values operands{x};
   operands.insert(operands.end(), indices.begin(), indices.end());
   operands.push_back(values);
@@ -18,13 +18,13 @@ V index_put(Emit& e, V x, const Values& indices, V values, bool accumulate) {
 }
 
 /// index_put with an index tensor for `dim` alone.
-V put_at(Emit& e, V x, int dim, V index, V values, bool accumulate) {
+V put_at(Emit &e, V x, int dim, V index, V values, bool accumulate) {
   Values indices(size_t(dim), nullptr);
   indices.push_back(index);
   return index_put(e, x, indices, values, accumulate);
 }
 
-V index_write(Emit& e, bool accumulate) {
+V index_write(Emit &e, bool accumulate) {
   V x = e.in(0), index = e.in(1), source = e.in(2);
   const int rank = x->type().rank();
   const int dim = e.dim("dim", rank);
@@ -38,7 +38,7 @@ V index_write(Emit& e, bool accumulate) {
   return put_at(e, x, dim, index, source, accumulate);
 }
 
-V index_fill(Emit& e) {
+V index_fill(Emit &e) {
   V x = e.in(0), index = e.in(1);
   const int dim = e.dim("dim", x->type().rank());
   const ElementType t = x->type().element();
@@ -49,26 +49,25 @@ V index_fill(Emit& e) {
   return put_at(e, x, dim, index, value, false);
 }
 
-V scatter_value(Emit& e) {
+V scatter_value(Emit &e) {
   V x = e.in(0), index = e.in(1);
   V source = e.full(e.shape_of(index), e.attr("value"), x->type().element());
-  return e.op(
-      op::scatter_src, {x, index, source}, {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))}});
+  return e.op(op::scatter_src, {x, index, source},
+              {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))}});
 }
 
-V scatter_reduce(Emit& e) {
+V scatter_reduce(Emit &e) {
   const std::string_view how = e.attr("reduce").as_string();
   const bool sum = how == "add" || how == "sum";
   const bool self = e.root().def().attr_index("include_self") < 0 || e.flag("include_self");
   if (!sum || !self)
     return e.reject("a scatter that neither writes nor adds");
-  return e.op(op::scatter_add,
-              {e.in(0), e.in(1), e.in(2)},
+  return e.op(op::scatter_add, {e.in(0), e.in(1), e.in(2)},
               {{"dim", Attr::of_int(e.dim("dim", e.in()->type().rank()))}});
 }
 
 /// `src` written over x[.., start:end:step, ..].
-V write_slice(Emit& e, V x, V src, int dim, SymInt start, SymInt end, i64 step) {
+V write_slice(Emit &e, V x, V src, int dim, SymInt start, SymInt end, i64 step) {
   const SymInt n = x->type().dim(dim);
   src = e.cast(src, x->type().element());
   if (step == 1) {
@@ -92,22 +91,20 @@ V write_slice(Emit& e, V x, V src, int dim, SymInt start, SymInt end, i64 step) 
   return put_at(e, x, dim, e.i64s(at), src, false);
 }
 
-V slice_scatter(Emit& e) {
+V slice_scatter(Emit &e) {
   V x = e.in(0);
   const int dim = e.dim("dim", x->type().rank());
   const Attr start = e.attr("start"), end = e.attr("end");
   const i64 step = e.integer("step");
-  const SliceRange r = resolve_slice(e.sym(),
-                                     x->type().dim(dim),
-                                     start.is_none() ? std::nullopt : std::optional(start.as_int()),
-                                     end.is_none() ? std::nullopt : std::optional(end.as_int()),
-                                     step);
+  const SliceRange r = resolve_slice(
+      e.sym(), x->type().dim(dim), start.is_none() ? std::nullopt : std::optional(start.as_int()),
+      end.is_none() ? std::nullopt : std::optional(end.as_int()), step);
   Shape shape = e.shape_of(x);
   shape[size_t(dim)] = r.length;
   return write_slice(e, x, e.expand(e.in(1), shape), dim, r.start, r.end, step);
 }
 
-V select_scatter(Emit& e) {
+V select_scatter(Emit &e) {
   V x = e.in(0);
   const int dim = e.dim("dim", x->type().rank());
   SymInt index = e.size("index");
@@ -121,7 +118,7 @@ V select_scatter(Emit& e) {
   return write_slice(e, x, e.expand(src, shape), dim, index, e.sym().add(index, 1), 1);
 }
 
-V diagonal_scatter(Emit& e) {
+V diagonal_scatter(Emit &e) {
   V x = e.in(0), src = e.in(1);
   const int rank = x->type().rank();
   const int d1 = e.dim("dim1", rank), d2 = e.dim("dim2", rank);
@@ -137,16 +134,13 @@ V diagonal_scatter(Emit& e) {
     last.push_back(d);
   const SymInt r0 = std::max<i64>(-offset, 0), c0 = std::max<i64>(offset, 0);
   V rows = e.arange(r0, e.sym().add(r0, length)), columns = e.arange(c0, e.sym().add(c0, length));
-  V y = index_put(e,
-                  e.permute(x, order),
-                  {rows, columns},
-                  e.cast(e.permute(src, last), x->type().element()),
-                  false);
+  V y = index_put(e, e.permute(x, order), {rows, columns},
+                  e.cast(e.permute(src, last), x->type().element()), false);
   return e.permute(y, back);
 }
 
 /// Writes into the flat tensor at positions computed here.
-V as_strided_scatter(Emit& e) {
+V as_strided_scatter(Emit &e) {
   const auto size = e.ints("size"), stride = e.ints("stride");
   const i64 offset = e.given("storage_offset") ? e.integer("storage_offset") : 0;
   if (e.failed())
@@ -167,7 +161,7 @@ V as_strided_scatter(Emit& e) {
   return e.view(put_at(e, flat, 0, e.i64s(at), src, false), e.shape());
 }
 
-V put_flat(Emit& e) {
+V put_flat(Emit &e) {
   V x = e.in(0), at = e.in(1), src = e.in(2);
   V flat = e.view(x, {e.mul_sizes(e.shape_of(x))});
   const SymInt n = e.mul_sizes(e.shape_of(at));
@@ -176,7 +170,7 @@ V put_flat(Emit& e) {
 }
 
 /// Columns back into a picture: every patch is added where it came from.
-V col2im(Emit& e) {
+V col2im(Emit &e) {
   const auto size = e.ints("output_size", 2), k = e.ints("kernel_size", 2),
              d = e.ints("dilation", 2), p = e.ints("padding", 2), s = e.ints("stride", 2);
   V x = e.in();
@@ -203,7 +197,7 @@ V col2im(Emit& e) {
   return single ? e.squeeze(y, 0) : y;
 }
 
-V take_along(Emit& e) {
+V take_along(Emit &e) {
   V x = e.in(0), index = e.in(1);
   if (!e.given("dim")) {
     x = e.view(x, {e.mul_sizes(e.shape_of(x))});
@@ -216,7 +210,7 @@ V take_along(Emit& e) {
   return e.op(op::gather, {e.expand(x, sx), e.expand(index, si)}, {{"dim", Attr::of_int(dim)}});
 }
 
-V one_hot(Emit& e) {
+V one_hot(Emit &e) {
   const i64 classes = e.integer("num_classes");
   if (classes < 0)
     return e.reject("one_hot without a number of classes");
@@ -225,12 +219,12 @@ V one_hot(Emit& e) {
   return e.cast(e.eq(e.unsqueeze(x, x->type().rank()), range), ElementType::I64);
 }
 
-V gather_scalar(Emit& e) {
+V gather_scalar(Emit &e) {
   return e.in()->type().rank() == 0 ? e.view(e.in(), e.shape()) : nullptr;
 }
 
 /// A rank-0 index of index_select is one index; a rank-0 operand has one element.
-V index_select(Emit& e) {
+V index_select(Emit &e) {
   V x = e.in(0), index = e.in(1);
   if (x->type().rank() > 0 && index->type().rank() == 1)
     return nullptr;
@@ -240,7 +234,7 @@ V index_select(Emit& e) {
 }
 
 /// An index list without a single index is the operand itself.
-V index_nothing(Emit& e) {
+V index_nothing(Emit &e) {
   for (V i : e.list(1))
     if (i)
       return nullptr;
@@ -249,9 +243,9 @@ V index_nothing(Emit& e) {
 
 } // namespace
 
-void add_index_rules(pass::PatternSet& set) {
-  set.add("index-copy", {op::index_copy}, rule<[](Emit& e) { return index_write(e, false); }>);
-  set.add("index-add", {op::index_add}, rule<[](Emit& e) { return index_write(e, true); }>);
+void add_index_rules(pass::PatternSet &set) {
+  set.add("index-copy", {op::index_copy}, rule<[](Emit &e) { return index_write(e, false); }>);
+  set.add("index-add", {op::index_add}, rule<[](Emit &e) { return index_write(e, true); }>);
   set.add("index-fill", {op::index_fill_int_Scalar, op::index_fill_int_Tensor}, rule<index_fill>);
   set.add("index-nothing", {op::index_Tensor}, rule<index_nothing>);
   set.add("index-select", {op::index_select}, rule<index_select>);
@@ -264,7 +258,7 @@ void add_index_rules(pass::PatternSet& set) {
   set.add("as-strided-scatter", {op::as_strided_scatter}, rule<as_strided_scatter>);
   set.add("put", {op::put}, rule<put_flat>);
   set.add("col2im", {op::col2im}, rule<col2im>);
-  set.add("take", {op::take}, rule<[](Emit& e) {
+  set.add("take", {op::take}, rule<[](Emit &e) {
             V x = e.view(e.in(0), {e.mul_sizes(e.shape_of(e.in(0)))});
             V at = e.view(e.in(1), {e.mul_sizes(e.shape_of(e.in(1)))});
             return e.view(e.index_select(x, 0, at), e.shape());

@@ -17,29 +17,28 @@ bool same_sizes(Attr a, ir::Type t) {
          std::equal(a.as_ints().begin(), a.as_ints().end(), t.shape().begin(), t.shape().end());
 }
 
-V to_view(Emit& e) {
+V to_view(Emit &e) {
   if (e.root().opcode() == op::view && e.in()->type() != e.type() &&
       same_sizes(e.attr("size"), e.type()))
     return nullptr;
   return e.view(e.in(), e.shape());
 }
 
-V expand(Emit& e) {
+V expand(Emit &e) {
   if (e.root().opcode() == op::expand && e.in()->type() != e.type() &&
       same_sizes(e.attr("size"), e.type()))
     return nullptr;
   return e.expand(e.in(), e.shape());
 }
 
-V slice(Emit& e) {
+V slice(Emit &e) {
   const Attr start = e.attr("start"), end = e.attr("end");
   const int dim = e.dim("dim", e.in()->type().rank());
   const i64 step = e.integer("step");
-  const SliceRange r = resolve_slice(e.sym(),
-                                     e.in()->type().dim(dim),
-                                     start.is_none() ? std::nullopt : std::optional(start.as_int()),
-                                     end.is_none() ? std::nullopt : std::optional(end.as_int()),
-                                     step);
+  const SliceRange r =
+      resolve_slice(e.sym(), e.in()->type().dim(dim),
+                    start.is_none() ? std::nullopt : std::optional(start.as_int()),
+                    end.is_none() ? std::nullopt : std::optional(end.as_int()), step);
   // Symbolic bounds are what they are: resolving a resolved one may spell it differently.
   const auto settled = [](Attr given, SymInt resolved) {
     return given.kind() == ir::AttrKind::Int &&
@@ -51,11 +50,11 @@ V slice(Emit& e) {
   return e.slice(e.in(), dim, r.start, r.end, step);
 }
 
-V movedim(Emit& e, const std::vector<i64>& source, const std::vector<i64>& destination) {
+V movedim(Emit &e, const std::vector<i64> &source, const std::vector<i64> &destination) {
   return e.permute(e.in(), movedim_order(e.type().rank(), source, destination));
 }
 
-V permute(Emit& e) {
+V permute(Emit &e) {
   const auto dims = e.ints("dims");
   Axes order;
   bool canonical = false;
@@ -68,20 +67,20 @@ V permute(Emit& e) {
   return canonical ? nullptr : e.permute(e.in(), order);
 }
 
-V reverse_dims(Emit& e) {
+V reverse_dims(Emit &e) {
   Axes order = e.all_dims(e.type().rank());
   std::reverse(order.begin(), order.end());
   return e.permute(e.in(), order);
 }
 
-Values by_sizes(Emit& e, int dim) {
+Values by_sizes(Emit &e, int dim) {
   Shape sizes;
-  for (const ir::Value& r : e.root().results())
+  for (const ir::Value &r : e.root().results())
     sizes.push_back(r.type().dim(dim));
   return e.split(e.in(), sizes, dim);
 }
 
-Values unbind(Emit& e) {
+Values unbind(Emit &e) {
   const int dim = e.dim("dim", e.in()->type().rank());
   Values out;
   for (u32 i = 0; i < e.root().num_results(); ++i)
@@ -89,7 +88,7 @@ Values unbind(Emit& e) {
   return out;
 }
 
-V stack(Emit& e, int dim) {
+V stack(Emit &e, int dim) {
   Values parts;
   for (V x : e.list(0))
     parts.push_back(e.unsqueeze(x, dim));
@@ -98,14 +97,14 @@ V stack(Emit& e, int dim) {
 
 /// Concatenation of operands that first get the rank of the result by `lift`.
 template <class Lift>
-V cat_lifted(Emit& e, int dim, Lift lift) {
+V cat_lifted(Emit &e, int dim, Lift lift) {
   Values parts;
   for (V x : e.list(0))
     parts.push_back(e.cast(lift(x), e.type().element()));
   return e.cat(parts, dim);
 }
 
-V at_least(Emit& e, V x, int rank) {
+V at_least(Emit &e, V x, int rank) {
   Shape s = e.shape_of(x);
   if (rank == 3 && s.size() == 1)
     return e.view(x, {1, s[0], 1});
@@ -114,7 +113,7 @@ V at_least(Emit& e, V x, int rank) {
   return e.view(x, s);
 }
 
-V cat(Emit& e) {
+V cat(Emit &e) {
   // Pieces without elements add nothing (PyTorch lets a [0] stand for "none yet" among any shapes).
   const int dim = e.wrap(e.attr("dim").as_int().value(), e.type().rank());
   Values parts;
@@ -132,7 +131,7 @@ V cat(Emit& e) {
   return changed || parts.size() == 1 ? e.cat(parts, dim) : nullptr;
 }
 
-V repeat(Emit& e) {
+V repeat(Emit &e) {
   // Leading repeats add dimensions; all ones is a view.
   const Shape times = e.sizes("repeats");
   Shape shape = e.shape_of(e.in());
@@ -148,7 +147,7 @@ V repeat(Emit& e) {
   return e.op(op::repeat, {e.view(e.in(), shape)}, {{"repeats", e.ctx().ints_attr(times)}});
 }
 
-V tile(Emit& e) {
+V tile(Emit &e) {
   Shape times = e.sizes("dims");
   const size_t rank = size_t(e.in()->type().rank());
   if (times.size() < rank)
@@ -156,7 +155,7 @@ V tile(Emit& e) {
   return e.op(op::repeat, {e.in()}, {{"repeats", e.ctx().ints_attr(times)}});
 }
 
-V repeat_interleave(Emit& e) {
+V repeat_interleave(Emit &e) {
   V x = e.in();
   int dim = 0;
   if (e.given("dim"))
@@ -168,7 +167,7 @@ V repeat_interleave(Emit& e) {
   return e.view(e.expand(e.unsqueeze(x, dim + 1), s), e.shape());
 }
 
-V roll(Emit& e) {
+V roll(Emit &e) {
   V x = e.in();
   const auto shifts = e.ints("shifts");
   auto dims = e.ints("dims");
@@ -190,7 +189,7 @@ V roll(Emit& e) {
   return e.view(x, e.shape());
 }
 
-V rot90(Emit& e) {
+V rot90(Emit &e) {
   const auto dims = e.ints("dims");
   const int rank = e.type().rank();
   const int a = e.wrap(dims[0], rank), b = e.wrap(dims[1], rank);
@@ -203,7 +202,7 @@ V rot90(Emit& e) {
 }
 
 /// [.., C*r*r, H, W] to [.., C, H*r, W*r].
-V pixel_shuffle(Emit& e) {
+V pixel_shuffle(Emit &e) {
   const Shape in = e.shape_of(e.in()), out = e.shape();
   const int lead = int(in.size()) - 3;
   const i64 r = e.integer("upscale_factor");
@@ -215,7 +214,7 @@ V pixel_shuffle(Emit& e) {
   return e.view(e.permute(e.view(e.in(), s), order), out);
 }
 
-V pixel_unshuffle(Emit& e) {
+V pixel_unshuffle(Emit &e) {
   const Shape in = e.shape_of(e.in()), out = e.shape();
   const int lead = int(in.size()) - 3;
   const i64 r = e.integer("downscale_factor");
@@ -227,7 +226,7 @@ V pixel_unshuffle(Emit& e) {
   return e.view(e.permute(e.view(e.in(), s), order), out);
 }
 
-V channel_shuffle(Emit& e) {
+V channel_shuffle(Emit &e) {
   const Shape in = e.shape_of(e.in());
   const SymInt groups = e.size("groups");
   const auto each = e.sym().exact_div(in[1], groups);
@@ -240,7 +239,7 @@ V channel_shuffle(Emit& e) {
 }
 
 /// Windows of `size` at every `step` along a dimension; the window becomes the last dimension.
-V unfold(Emit& e) {
+V unfold(Emit &e) {
   V x = e.in();
   const int rank = x->type().rank();
   const int d = e.dim("dimension", rank);
@@ -269,7 +268,7 @@ V unfold(Emit& e) {
 
 /// Sizes and strides over the dense operand; a plain reinterpretation is a view, anything else a
 /// gather from the flat tensor.
-V as_strided(Emit& e) {
+V as_strided(Emit &e) {
   const auto size = e.ints("size"), stride = e.ints("stride");
   const i64 offset = e.given("storage_offset") ? e.integer("storage_offset") : 0;
   if (e.failed())
@@ -297,7 +296,7 @@ V as_strided(Emit& e) {
 
 // --- padding ------------------------------------------------------------------------------------
 
-V pad_dim(Emit& e, V x, int d, i64 front, i64 back, std::string_view mode) {
+V pad_dim(Emit &e, V x, int d, i64 front, i64 back, std::string_view mode) {
   const SymInt n = x->type().dim(d);
   V middle = e.slice(x, d, std::max<i64>(-front, 0), e.sym().add(n, std::min<i64>(back, 0)));
   Values parts;
@@ -327,7 +326,7 @@ V pad_dim(Emit& e, V x, int d, i64 front, i64 back, std::string_view mode) {
   return e.cat(parts, d);
 }
 
-V pad_mode(Emit& e, const std::vector<i64>& amounts, std::string_view mode) {
+V pad_mode(Emit &e, const std::vector<i64> &amounts, std::string_view mode) {
   V x = e.in();
   for (size_t i = 0; i + 1 < amounts.size(); i += 2)
     if (amounts[i] || amounts[i + 1])
@@ -335,7 +334,7 @@ V pad_mode(Emit& e, const std::vector<i64>& amounts, std::string_view mode) {
   return x;
 }
 
-V pad(Emit& e) {
+V pad(Emit &e) {
   const std::string_view mode = e.attr("mode").as_string();
   const auto amounts = e.ints("pad");
   if (e.failed())
@@ -345,7 +344,7 @@ V pad(Emit& e) {
   return e.pad(e.in(), amounts, e.given("value") ? e.attr("value") : Attr::of_float(0));
 }
 
-V pad_enum(Emit& e) {
+V pad_enum(Emit &e) {
   constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
   const i64 mode = e.integer("mode");
   if (mode < 0 || mode > 3)
@@ -355,7 +354,7 @@ V pad_enum(Emit& e) {
   return pad_mode(e, e.ints("pad"), kModes[mode]);
 }
 
-V constant_pad(Emit& e) {
+V constant_pad(Emit &e) {
   const auto amounts = e.ints("pad");
   bool canonical = amounts.size() == 2 * size_t(e.type().rank()), grows = false;
   for (i64 a : amounts) {
@@ -366,7 +365,7 @@ V constant_pad(Emit& e) {
 }
 
 /// The diagonal of dimensions d1, d2 as last dimension: both indexed by one range.
-V diagonal(Emit& e, V x, i64 offset, int d1, int d2) {
+V diagonal(Emit &e, V x, i64 offset, int d1, int d2) {
   const int rank = x->type().rank();
   const SymInt length = e.type().dim(rank - 2);
   Axes order{d1, d2}, rest;
@@ -385,87 +384,73 @@ V diagonal(Emit& e, V x, i64 offset, int d1, int d2) {
 
 } // namespace
 
-void add_movement_rules(pass::PatternSet& set) {
+void add_movement_rules(pass::PatternSet &set) {
   set.add("view",
-          {op::view,
-           op::reshape,
-           op::reshape_as,
-           op::view_as,
-           op::flatten_using_ints,
-           op::unflatten_int,
-           op::squeeze,
-           op::squeeze_dim,
-           op::squeeze_dims,
-           op::unsqueeze,
+          {op::view, op::reshape, op::reshape_as, op::view_as, op::flatten_using_ints,
+           op::unflatten_int, op::squeeze, op::squeeze_dim, op::squeeze_dims, op::unsqueeze,
            op::ravel},
           rule<to_view>);
   set.add("atleast", {op::atleast_1d, op::atleast_2d, op::atleast_3d}, rule<to_view>);
   set.add("expand", {op::expand, op::expand_as}, rule<expand>);
-  set.add("broadcast-tensors", {op::broadcast_tensors}, rule<[](Emit& e) {
+  set.add("broadcast-tensors", {op::broadcast_tensors}, rule<[](Emit &e) {
             Values out = e.list(0);
             for (u32 i = 0; i < out.size(); ++i)
               out[i] = e.expand(out[i], e.shape(i));
             return out;
           }>);
   set.add("permute", {op::permute}, rule<permute>);
-  set.add("transpose", {op::transpose_int}, rule<[](Emit& e) {
+  set.add("transpose", {op::transpose_int}, rule<[](Emit &e) {
             const int rank = e.type().rank();
             return e.transpose(e.in(), e.dim("dim0", rank), e.dim("dim1", rank));
           }>);
-  set.add("swapdims", {op::swapdims}, rule<[](Emit& e) {
+  set.add("swapdims", {op::swapdims}, rule<[](Emit &e) {
             const int rank = e.type().rank();
             return e.transpose(e.in(), e.dim("dim0", rank), e.dim("dim1", rank));
           }>);
   set.add("t", {op::t, op::numpy_T}, rule<reverse_dims>);
-  set.add("mT", {op::mT, op::adjoint, op::mH}, rule<[](Emit& e) -> V {
+  set.add("mT", {op::mT, op::adjoint, op::mH}, rule<[](Emit &e) -> V {
             if (ir::is_complex(e.type().element()) && e.root().opcode() != op::mT)
               return nullptr;
             return e.transpose(e.in(), -2, -1);
           }>);
   set.add(
-      "movedim",
-      {op::movedim_int},
-      rule<[](Emit& e) { return movedim(e, {e.integer("source")}, {e.integer("destination")}); }>);
-  set.add("movedim-list",
-          {op::movedim_intlist},
-          rule<[](Emit& e) { return movedim(e, e.ints("source"), e.ints("destination")); }>);
+      "movedim", {op::movedim_int},
+      rule<[](Emit &e) { return movedim(e, {e.integer("source")}, {e.integer("destination")}); }>);
+  set.add("movedim-list", {op::movedim_intlist},
+          rule<[](Emit &e) { return movedim(e, e.ints("source"), e.ints("destination")); }>);
   set.add("slice", {op::slice_Tensor}, rule<slice>);
-  set.add("narrow", {op::narrow}, rule<[](Emit& e) {
+  set.add("narrow", {op::narrow}, rule<[](Emit &e) {
             const int d = e.dim("dim", e.type().rank());
             SymInt start = e.size("start");
             if (start.is_static() && start.value() < 0)
               start = e.sym().add(start, e.in()->type().dim(d));
             return e.slice(e.in(), d, start, e.sym().add(start, e.size("length")));
           }>);
-  set.add("select", {op::select_int}, rule<[](Emit& e) {
+  set.add("select", {op::select_int}, rule<[](Emit &e) {
             return e.select(e.in(), e.dim("dim", e.in()->type().rank()), e.size("index"));
           }>);
   set.add("split",
           {op::split_Tensor, op::chunk, op::tensor_split_sections, op::tensor_split_indices},
-          rule<[](Emit& e) { return by_sizes(e, e.dim("dim", e.in()->type().rank())); }>);
-  set.add("split-one",
-          {op::split_with_sizes},
-          rule<[](Emit& e) { return e.root().num_results() == 1 ? Values{e.in()} : Values{}; }>);
-  set.add("hsplit",
-          {op::hsplit_int},
-          rule<[](Emit& e) { return by_sizes(e, e.in()->type().rank() == 1 ? 0 : 1); }>);
-  set.add("vsplit", {op::vsplit_int}, rule<[](Emit& e) { return by_sizes(e, 0); }>);
-  set.add("dsplit", {op::dsplit_int}, rule<[](Emit& e) { return by_sizes(e, 2); }>);
+          rule<[](Emit &e) { return by_sizes(e, e.dim("dim", e.in()->type().rank())); }>);
+  set.add("split-one", {op::split_with_sizes},
+          rule<[](Emit &e) { return e.root().num_results() == 1 ? Values{e.in()} : Values{}; }>);
+  set.add("hsplit", {op::hsplit_int},
+          rule<[](Emit &e) { return by_sizes(e, e.in()->type().rank() == 1 ? 0 : 1); }>);
+  set.add("vsplit", {op::vsplit_int}, rule<[](Emit &e) { return by_sizes(e, 0); }>);
+  set.add("dsplit", {op::dsplit_int}, rule<[](Emit &e) { return by_sizes(e, 2); }>);
   set.add("unbind", {op::unbind_int}, rule<unbind>);
-  set.add(
-      "stack", {op::stack}, rule<[](Emit& e) { return stack(e, e.dim("dim", e.type().rank())); }>);
+  set.add("stack", {op::stack},
+          rule<[](Emit &e) { return stack(e, e.dim("dim", e.type().rank())); }>);
   set.add("cat", {op::cat}, rule<cat>);
-  set.add("hstack", {op::hstack}, rule<[](Emit& e) {
-            return cat_lifted(
-                e, e.type().rank() == 1 ? 0 : 1, [&](V x) { return at_least(e, x, 1); });
+  set.add("hstack", {op::hstack}, rule<[](Emit &e) {
+            return cat_lifted(e, e.type().rank() == 1 ? 0 : 1,
+                              [&](V x) { return at_least(e, x, 1); });
           }>);
-  set.add("vstack",
-          {op::vstack},
-          rule<[](Emit& e) { return cat_lifted(e, 0, [&](V x) { return at_least(e, x, 2); }); }>);
-  set.add("dstack",
-          {op::dstack},
-          rule<[](Emit& e) { return cat_lifted(e, 2, [&](V x) { return at_least(e, x, 3); }); }>);
-  set.add("column-stack", {op::column_stack}, rule<[](Emit& e) {
+  set.add("vstack", {op::vstack},
+          rule<[](Emit &e) { return cat_lifted(e, 0, [&](V x) { return at_least(e, x, 2); }); }>);
+  set.add("dstack", {op::dstack},
+          rule<[](Emit &e) { return cat_lifted(e, 2, [&](V x) { return at_least(e, x, 3); }); }>);
+  set.add("column-stack", {op::column_stack}, rule<[](Emit &e) {
             return cat_lifted(e, 1, [&](V x) {
               const Shape s = e.shape_of(x);
               return s.size() >= 2 ? x : e.view(x, {e.mul_sizes(s), 1});
@@ -476,34 +461,30 @@ void add_movement_rules(pass::PatternSet& set) {
   set.add("repeat-interleave", {op::repeat_interleave_self_int}, rule<repeat_interleave>);
   set.add("roll", {op::roll}, rule<roll>);
   set.add("rot90", {op::rot90}, rule<rot90>);
-  set.add("fliplr", {op::fliplr}, rule<[](Emit& e) { return e.flip(e.in(), {1}); }>);
-  set.add("flipud", {op::flipud}, rule<[](Emit& e) { return e.flip(e.in(), {0}); }>);
+  set.add("fliplr", {op::fliplr}, rule<[](Emit &e) { return e.flip(e.in(), {1}); }>);
+  set.add("flipud", {op::flipud}, rule<[](Emit &e) { return e.flip(e.in(), {0}); }>);
   set.add("pixel-shuffle", {op::pixel_shuffle}, rule<pixel_shuffle>);
   set.add("pixel-unshuffle", {op::pixel_unshuffle}, rule<pixel_unshuffle>);
   set.add("channel-shuffle", {op::channel_shuffle}, rule<channel_shuffle>);
   set.add("unfold", {op::unfold}, rule<unfold>);
   set.add("as-strided", {op::as_strided}, rule<as_strided>);
-  set.add("view-same-dtype",
-          {op::view_dtype},
-          rule<[](Emit& e) -> V { return e.in()->type() == e.type() ? e.in() : nullptr; }>);
+  set.add("view-same-dtype", {op::view_dtype},
+          rule<[](Emit &e) -> V { return e.in()->type() == e.type() ? e.in() : nullptr; }>);
   set.add("pad", {op::pad}, rule<pad>);
   set.add("constant-pad", {op::constant_pad_nd}, rule<constant_pad>);
-  set.add("reflection-pad",
-          {op::reflection_pad1d, op::reflection_pad2d, op::reflection_pad3d},
-          rule<[](Emit& e) { return pad_mode(e, e.ints("padding"), "reflect"); }>);
-  set.add("replication-pad",
-          {op::replication_pad1d, op::replication_pad2d, op::replication_pad3d},
-          rule<[](Emit& e) { return pad_mode(e, e.ints("padding"), "replicate"); }>);
-  set.add("circular-pad",
-          {op::u_pad_circular},
-          rule<[](Emit& e) { return pad_mode(e, e.ints("pad"), "circular"); }>);
+  set.add("reflection-pad", {op::reflection_pad1d, op::reflection_pad2d, op::reflection_pad3d},
+          rule<[](Emit &e) { return pad_mode(e, e.ints("padding"), "reflect"); }>);
+  set.add("replication-pad", {op::replication_pad1d, op::replication_pad2d, op::replication_pad3d},
+          rule<[](Emit &e) { return pad_mode(e, e.ints("padding"), "replicate"); }>);
+  set.add("circular-pad", {op::u_pad_circular},
+          rule<[](Emit &e) { return pad_mode(e, e.ints("pad"), "circular"); }>);
   set.add("pad-enum", {op::u_pad_enum}, rule<pad_enum>);
-  set.add("diagonal", {op::diagonal}, rule<[](Emit& e) {
+  set.add("diagonal", {op::diagonal}, rule<[](Emit &e) {
             const int rank = e.in()->type().rank();
-            return diagonal(
-                e, e.in(), e.integer("offset"), e.dim("dim1", rank), e.dim("dim2", rank));
+            return diagonal(e, e.in(), e.integer("offset"), e.dim("dim1", rank),
+                            e.dim("dim2", rank));
           }>);
-  set.add("meshgrid", {op::meshgrid, op::meshgrid_indexing}, rule<[](Emit& e) {
+  set.add("meshgrid", {op::meshgrid, op::meshgrid_indexing}, rule<[](Emit &e) {
             Values out = e.list(0);
             const bool xy = e.root().def().attr_index("indexing") >= 0 &&
                             e.attr("indexing").as_string() == "xy" && out.size() >= 2;

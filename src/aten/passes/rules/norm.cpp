@@ -11,13 +11,13 @@ namespace chute::aten {
 namespace {
 
 /// A vector per channel, shaped to broadcast along dimension 1 of a tensor of that rank.
-V per_channel(Emit& e, V v, int rank) {
+V per_channel(Emit &e, V v, int rank) {
   Shape s(size_t(rank), 1);
   s[size_t(rank > 1 ? 1 : 0)] = v->type().dim(0);
   return e.view(v, s);
 }
 
-V batch_norm_stored(Emit& e, V x, V w, V b, V mean, V var, double eps) {
+V batch_norm_stored(Emit &e, V x, V w, V b, V mean, V var, double eps) {
   const int rank = x->type().rank();
   x = e.up(x);
   V factor = e.rsqrt(e.add(e.up(var), eps));
@@ -35,7 +35,7 @@ struct Normalized {
 };
 
 /// (x - mean) / sqrt(var + eps) over `dims`, in f32 for half types.
-Normalized standardize(Emit& e, V x, const Axes& dims, double eps) {
+Normalized standardize(Emit &e, V x, const Axes &dims, double eps) {
   x = e.up(x);
   V mean = e.mean(x, dims, true);
   V off = e.sub(x, mean);
@@ -43,7 +43,7 @@ Normalized standardize(Emit& e, V x, const Axes& dims, double eps) {
   return {e.mul(off, rstd), mean, rstd};
 }
 
-V affine(Emit& e, V x, V w, V b, int rank) {
+V affine(Emit &e, V x, V w, V b, int rank) {
   if (w)
     x = e.mul(x, e.up(per_channel(e, w, rank)));
   if (b)
@@ -52,7 +52,7 @@ V affine(Emit& e, V x, V w, V b, int rank) {
 }
 
 /// Statistics of the batch itself: a model exported in training mode, or without stored ones.
-Normalized batch_norm_own(Emit& e, V x, V w, V b, double eps) {
+Normalized batch_norm_own(Emit &e, V x, V w, V b, double eps) {
   Axes dims;
   for (int d = 0; d < x->type().rank(); ++d)
     if (d != 1)
@@ -62,13 +62,13 @@ Normalized batch_norm_own(Emit& e, V x, V w, V b, double eps) {
   return n;
 }
 
-V batch_norm(Emit& e) {
+V batch_norm(Emit &e) {
   if (e.flag("training") || !e.in(3) || !e.in(4))
     return batch_norm_own(e, e.in(0), e.in(1), e.in(2), e.number("eps")).value;
   return batch_norm_stored(e, e.in(0), e.in(1), e.in(2), e.in(3), e.in(4), e.number("eps"));
 }
 
-Values native_batch_norm_stored(Emit& e) {
+Values native_batch_norm_stored(Emit &e) {
   Values out(e.root().num_results(), nullptr);
   for (u32 i = 1; i < out.size(); ++i)
     if (e.used(i))
@@ -78,7 +78,7 @@ Values native_batch_norm_stored(Emit& e) {
 }
 
 /// Results: output, batch mean, batch rstd and (functional form) the new running statistics.
-Values native_batch_norm(Emit& e) {
+Values native_batch_norm(Emit &e) {
   const bool stored = e.root().opcode() != op::u_native_batch_norm_legit_no_stats;
   if (stored && !e.flag("training"))
     return native_batch_norm_stored(e);
@@ -108,7 +108,7 @@ Values native_batch_norm(Emit& e) {
   return out;
 }
 
-Normalized layer_norm(Emit& e) {
+Normalized layer_norm(Emit &e) {
   V x = e.in(0);
   const int rank = x->type().rank(), n = int(e.sizes("normalized_shape").size());
   Axes dims;
@@ -123,7 +123,7 @@ Normalized layer_norm(Emit& e) {
 }
 
 /// [N, C, …] as [N, G, C/G * …], standardized per group.
-Normalized group_norm(Emit& e, V w, V b, SymInt groups) {
+Normalized group_norm(Emit &e, V w, V b, SymInt groups) {
   V x = e.in(0);
   const Shape s = e.shape_of(x);
   Shape rest(s.begin() + 1, s.end());
@@ -137,7 +137,7 @@ Normalized group_norm(Emit& e, V w, V b, SymInt groups) {
   return y;
 }
 
-V instance_norm(Emit& e) {
+V instance_norm(Emit &e) {
   V x = e.in(0);
   const int rank = x->type().rank();
   if (!e.flag("use_input_stats") && e.in(3) && e.in(4))
@@ -149,14 +149,14 @@ V instance_norm(Emit& e) {
 }
 
 /// PyTorch's eps where none is given: that of the type it computes in.
-double rms_eps(Emit& e) {
+double rms_eps(Emit &e) {
   if (e.given("eps"))
     return e.number("eps");
   return e.in()->type().element() == ElementType::F64 ? 2.220446049250313e-16
                                                       : 1.1920928955078125e-07;
 }
 
-V weight_norm(Emit& e) {
+V weight_norm(Emit &e) {
   V v = e.in(0), g = e.in(1);
   const int rank = v->type().rank(), dim = int(e.integer("dim"));
   Axes dims;
@@ -169,48 +169,43 @@ V weight_norm(Emit& e) {
 
 } // namespace
 
-void add_norm_rules(pass::PatternSet& set) {
+void add_norm_rules(pass::PatternSet &set) {
   set.add("batch-norm", {op::batch_norm}, rule<batch_norm>);
-  set.add("batch-norm-stored",
-          {op::u_native_batch_norm_legit_no_training},
+  set.add("batch-norm-stored", {op::u_native_batch_norm_legit_no_training},
           rule<native_batch_norm_stored>);
   set.add("batch-norm-native",
-          {op::u_native_batch_norm_legit,
-           op::u_native_batch_norm_legit_no_stats,
+          {op::u_native_batch_norm_legit, op::u_native_batch_norm_legit_no_stats,
            op::u_native_batch_norm_legit_functional},
           rule<native_batch_norm>);
-  set.add("layer-norm", {op::layer_norm}, rule<[](Emit& e) { return layer_norm(e).value; }>);
-  set.add("layer-norm-native", {op::native_layer_norm}, rule<[](Emit& e) {
+  set.add("layer-norm", {op::layer_norm}, rule<[](Emit &e) { return layer_norm(e).value; }>);
+  set.add("layer-norm-native", {op::native_layer_norm}, rule<[](Emit &e) {
             const Normalized y = layer_norm(e);
             return Values{y.value, y.mean, y.rstd};
           }>);
   set.add(
-      "group-norm",
-      {op::group_norm},
-      rule<[](Emit& e) { return group_norm(e, e.in(1), e.in(2), e.size("num_groups")).value; }>);
-  set.add("group-norm-native", {op::native_group_norm}, rule<[](Emit& e) {
+      "group-norm", {op::group_norm},
+      rule<[](Emit &e) { return group_norm(e, e.in(1), e.in(2), e.size("num_groups")).value; }>);
+  set.add("group-norm-native", {op::native_group_norm}, rule<[](Emit &e) {
             const Normalized y = group_norm(e, e.in(1), e.in(2), e.size("group"));
             return Values{y.value, e.view(y.mean, e.shape(1)), e.view(y.rstd, e.shape(2))};
           }>);
   set.add("instance-norm", {op::instance_norm}, rule<instance_norm>);
-  set.add("rms-norm", {op::rms_norm}, rule<[](Emit& e) -> V {
+  set.add("rms-norm", {op::rms_norm}, rule<[](Emit &e) -> V {
             if (e.given("eps"))
               return nullptr;
-            return e.op(op::rms_norm,
-                        {e.in(0), e.in(1)},
+            return e.op(op::rms_norm, {e.in(0), e.in(1)},
                         {{"normalized_shape", e.attr("normalized_shape")},
                          {"eps", Attr::of_float(rms_eps(e))}});
           }>);
-  set.add("rms-norm-fused", {op::u_fused_rms_norm}, rule<[](Emit& e) -> Values {
+  set.add("rms-norm-fused", {op::u_fused_rms_norm}, rule<[](Emit &e) -> Values {
             if (e.used(1))
               return e.reject("the saved factor of an RMS norm is used"), Values{};
-            return {e.op(op::rms_norm,
-                         {e.in(0), e.in(1)},
+            return {e.op(op::rms_norm, {e.in(0), e.in(1)},
                          {{"normalized_shape", e.attr("normalized_shape")},
                           {"eps", Attr::of_float(rms_eps(e))}}),
                     nullptr};
           }>);
-  set.add("weight-norm-interface", {op::u_weight_norm_interface}, rule<[](Emit& e) -> Values {
+  set.add("weight-norm-interface", {op::u_weight_norm_interface}, rule<[](Emit &e) -> Values {
             if (e.used(1))
               return e.reject("the norms of a weight norm are used"), Values{};
             return {weight_norm(e), nullptr};

@@ -16,14 +16,14 @@ struct Pool {
   Attr divisor = {};
 };
 
-Pool read_pool(Emit& e, size_t n) {
+Pool read_pool(Emit &e, size_t n) {
   Pool p;
   p.kernel = e.ints("kernel_size", n);
   p.stride = e.ints("stride", n);
   if (p.stride.empty())
     p.stride = p.kernel;
   p.padding = e.ints("padding", n);
-  const ir::OpDef& def = e.root().def();
+  const ir::OpDef &def = e.root().def();
   p.dilation = def.attr_index("dilation") >= 0 ? e.ints("dilation", n) : Ints(n, 1);
   p.ceil = e.flag("ceil_mode");
   if (def.attr_index("count_include_pad") >= 0)
@@ -33,7 +33,7 @@ Pool read_pool(Emit& e, size_t n) {
   return p;
 }
 
-Attr list(Emit& e, const Ints& v) { return e.ctx().ints_attr(Shape(v.begin(), v.end())); }
+Attr list(Emit &e, const Ints &v) { return e.ctx().ints_attr(Shape(v.begin(), v.end())); }
 
 /// A window of one dimension becomes [1, k].
 Pool widen(Pool p) {
@@ -44,9 +44,8 @@ Pool widen(Pool p) {
   return p;
 }
 
-V avg_pool(Emit& e, V x, const Pool& p) {
-  return e.op(op::avg_pool2d,
-              {x},
+V avg_pool(Emit &e, V x, const Pool &p) {
+  return e.op(op::avg_pool2d, {x},
               {{"kernel_size", list(e, p.kernel)},
                {"stride", list(e, p.stride)},
                {"padding", list(e, p.padding)},
@@ -55,9 +54,8 @@ V avg_pool(Emit& e, V x, const Pool& p) {
                {"divisor_override", p.divisor}});
 }
 
-Values max_pool(Emit& e, V x, const Pool& p, bool indices) {
-  ir::Op* y = e.multi(indices ? op::max_pool2d_with_indices : op::max_pool2d,
-                      {x},
+Values max_pool(Emit &e, V x, const Pool &p, bool indices) {
+  ir::Op *y = e.multi(indices ? op::max_pool2d_with_indices : op::max_pool2d, {x},
                       {{"kernel_size", list(e, p.kernel)},
                        {"stride", list(e, p.stride)},
                        {"padding", list(e, p.padding)},
@@ -69,7 +67,7 @@ Values max_pool(Emit& e, V x, const Pool& p, bool indices) {
 }
 
 /// [N, C, spatial…] with `n` spatial dimensions as [.., 1, L] or [1, C, H, W].
-V to_4d(Emit& e, V x, size_t n) {
+V to_4d(Emit &e, V x, size_t n) {
   Shape s = e.shape_of(x);
   if (n == 1)
     s.insert(s.end() - 1, 1);
@@ -78,20 +76,20 @@ V to_4d(Emit& e, V x, size_t n) {
   return e.view(x, s);
 }
 
-bool full_lists(Emit& e, std::initializer_list<std::string_view> names) {
+bool full_lists(Emit &e, std::initializer_list<std::string_view> names) {
   for (std::string_view name : names)
     if (e.sizes(name).size() != 2)
       return false;
   return e.in()->type().rank() == 4;
 }
 
-V avg_pool_2d(Emit& e) {
+V avg_pool_2d(Emit &e) {
   if (full_lists(e, {"kernel_size", "stride", "padding"}))
     return nullptr;
   return e.view(avg_pool(e, to_4d(e, e.in(), 2), read_pool(e, 2)), e.shape());
 }
 
-Values max_pool_2d(Emit& e) {
+Values max_pool_2d(Emit &e) {
   const bool has_indices = e.root().opcode() == op::max_pool2d_with_indices;
   const bool indices = has_indices && e.used(1);
   if (full_lists(e, {"kernel_size", "stride", "padding", "dilation"}) && indices == has_indices)
@@ -106,7 +104,7 @@ Values max_pool_2d(Emit& e) {
   return y;
 }
 
-Values max_pool_1d(Emit& e) {
+Values max_pool_1d(Emit &e) {
   const bool indices = e.root().num_results() == 2 && e.used(1);
   Values y = max_pool(e, to_4d(e, e.in(), 1), widen(read_pool(e, 1)), indices);
   if (y.empty())
@@ -120,7 +118,7 @@ Values max_pool_1d(Emit& e) {
 }
 
 /// Three-dimensional windows are separable: planes first, then depth.
-V pool_3d(Emit& e, bool max) {
+V pool_3d(Emit &e, bool max) {
   const Pool p = read_pool(e, 3);
   V x = e.in();
   const Shape in = e.shape_of(x), out = e.shape();
@@ -130,12 +128,12 @@ V pool_3d(Emit& e, bool max) {
   SymInt outer = 1;
   for (size_t i = 0; i < lead; ++i)
     outer = e.sym().mul(outer, in[i]);
-  const auto part = [&](const Ints& v, size_t from) {
+  const auto part = [&](const Ints &v, size_t from) {
     return Ints(v.begin() + i64(from), v.end());
   };
   Pool plane{part(p.kernel, 1), part(p.stride, 1), part(p.padding, 1), part(p.dilation, 1), p.ceil};
   Pool depth{{p.kernel[0], 1}, {p.stride[0], 1}, {p.padding[0], 0}, {p.dilation[0], 1}, p.ceil};
-  const auto run = [&](V v, const Pool& q) {
+  const auto run = [&](V v, const Pool &q) {
     if (!max)
       return avg_pool(e, v, q);
     const Values y = max_pool(e, v, q, false);
@@ -149,7 +147,7 @@ V pool_3d(Emit& e, bool max) {
 
 /// One dimension of an adaptive pool whose windows differ: output i covers
 /// [floor(i*n/m), ceil((i+1)*n/m)).
-V adaptive_dim(Emit& e, V x, int dim, i64 m, bool max) {
+V adaptive_dim(Emit &e, V x, int dim, i64 m, bool max) {
   const i64 n = x->type().dim(dim).value();
   Values parts;
   for (i64 i = 0; i < m; ++i) {
@@ -159,7 +157,7 @@ V adaptive_dim(Emit& e, V x, int dim, i64 m, bool max) {
   return e.cat(parts, dim);
 }
 
-V adaptive(Emit& e, size_t n, bool max) {
+V adaptive(Emit &e, size_t n, bool max) {
   V x = e.in();
   const int rank = x->type().rank(), first = rank - int(n);
   Axes to_one, rest;
@@ -202,7 +200,7 @@ V adaptive(Emit& e, size_t n, bool max) {
 }
 
 template <size_t N>
-Values adaptive_max(Emit& e) {
+Values adaptive_max(Emit &e) {
   if (e.used(1))
     return e.reject("indices of an adaptive max pool are used"), Values{};
   V y = adaptive(e, N, true);
@@ -211,29 +209,26 @@ Values adaptive_max(Emit& e) {
 
 } // namespace
 
-void add_pooling_rules(pass::PatternSet& set) {
-  set.add("avg-pool-1d", {op::avg_pool1d}, rule<[](Emit& e) {
+void add_pooling_rules(pass::PatternSet &set) {
+  set.add("avg-pool-1d", {op::avg_pool1d}, rule<[](Emit &e) {
             return e.view(avg_pool(e, to_4d(e, e.in(), 1), widen(read_pool(e, 1))), e.shape());
           }>);
   set.add("avg-pool-2d", {op::avg_pool2d}, rule<avg_pool_2d>);
-  set.add("avg-pool-3d", {op::avg_pool3d}, rule<[](Emit& e) { return pool_3d(e, false); }>);
+  set.add("avg-pool-3d", {op::avg_pool3d}, rule<[](Emit &e) { return pool_3d(e, false); }>);
   set.add("max-pool-1d", {op::max_pool1d, op::max_pool1d_with_indices}, rule<max_pool_1d>);
   set.add("max-pool-2d", {op::max_pool2d, op::max_pool2d_with_indices}, rule<max_pool_2d>);
-  set.add("max-pool-3d", {op::max_pool3d}, rule<[](Emit& e) { return pool_3d(e, true); }>);
-  set.add("max-pool-3d-indices", {op::max_pool3d_with_indices}, rule<[](Emit& e) -> Values {
+  set.add("max-pool-3d", {op::max_pool3d}, rule<[](Emit &e) { return pool_3d(e, true); }>);
+  set.add("max-pool-3d-indices", {op::max_pool3d_with_indices}, rule<[](Emit &e) -> Values {
             if (e.used(1))
               return e.reject("indices of a three-dimensional max pool are used"), Values{};
             return {pool_3d(e, true), nullptr};
           }>);
-  set.add("adaptive-avg-1d",
-          {op::adaptive_avg_pool1d},
-          rule<[](Emit& e) { return adaptive(e, 1, false); }>);
-  set.add("adaptive-avg-2d",
-          {op::adaptive_avg_pool2d, op::u_adaptive_avg_pool2d},
-          rule<[](Emit& e) { return adaptive(e, 2, false); }>);
-  set.add("adaptive-avg-3d",
-          {op::adaptive_avg_pool3d, op::u_adaptive_avg_pool3d},
-          rule<[](Emit& e) { return adaptive(e, 3, false); }>);
+  set.add("adaptive-avg-1d", {op::adaptive_avg_pool1d},
+          rule<[](Emit &e) { return adaptive(e, 1, false); }>);
+  set.add("adaptive-avg-2d", {op::adaptive_avg_pool2d, op::u_adaptive_avg_pool2d},
+          rule<[](Emit &e) { return adaptive(e, 2, false); }>);
+  set.add("adaptive-avg-3d", {op::adaptive_avg_pool3d, op::u_adaptive_avg_pool3d},
+          rule<[](Emit &e) { return adaptive(e, 3, false); }>);
   set.add("adaptive-max-1d", {op::adaptive_max_pool1d}, rule<adaptive_max<1>>);
   set.add("adaptive-max-2d", {op::adaptive_max_pool2d}, rule<adaptive_max<2>>);
   set.add("adaptive-max-3d", {op::adaptive_max_pool3d}, rule<adaptive_max<3>>);

@@ -43,14 +43,14 @@ constexpr ScalarForm kScalarForms[] = {
     {op::bitwise_xor_Scalar, op::bitwise_xor_Tensor, "other", false},
 };
 
-V scalar_form(Emit& e) {
-  static const auto* forms = [] {
-    auto* map = new boost::unordered_flat_map<u16, const ScalarForm*>;
-    for (const ScalarForm& f : kScalarForms)
+V scalar_form(Emit &e) {
+  static const auto *forms = [] {
+    auto *map = new boost::unordered_flat_map<u16, const ScalarForm *>;
+    for (const ScalarForm &f : kScalarForms)
       map->emplace(ir::index(f.from), &f);
     return map;
   }();
-  const ScalarForm& f = *forms->at(ir::index(e.root().opcode()));
+  const ScalarForm &f = *forms->at(ir::index(e.root().opcode()));
   const auto compute = computation_type(e.root());
   if (!compute)
     return e.reject("operand types that PyTorch does not combine");
@@ -58,7 +58,7 @@ V scalar_form(Emit& e) {
   V y = e.scalar(e.attr(f.scalar), *compute);
   // add and sub scale their second operand, rsub the tensor that it takes away.
   if (e.root().def().attr_index("alpha") >= 0 && e.number("alpha") != 1.0) {
-    V& scaled = f.scalar_first ? x : y;
+    V &scaled = f.scalar_first ? x : y;
     scaled = e.mul(scaled, e.scalar(e.attr("alpha"), *compute));
   }
   if (f.scalar_first)
@@ -74,7 +74,7 @@ V scalar_form(Emit& e) {
 }
 
 /// x ** c for the exponents that PyTorch computes without pow.
-V easy_power(Emit& e) {
+V easy_power(Emit &e) {
   const Attr a = e.attr("exponent");
   const auto compute = computation_type(e.root());
   if (!compute || a.kind() == ir::AttrKind::Complex || ir::is_complex(*compute))
@@ -102,7 +102,7 @@ V easy_power(Emit& e) {
   return e.reciprocal(e.mul(x, x));
 }
 
-V promote(Emit& e) {
+V promote(Emit &e) {
   const bool where = e.root().opcode() == op::where_self;
   const bool logical = e.root().opcode() == op::logical_and ||
                        e.root().opcode() == op::logical_or || e.root().opcode() == op::logical_xor;
@@ -130,7 +130,7 @@ V promote(Emit& e) {
   return changed ? e.op(e.root().opcode(), operands) : nullptr;
 }
 
-V bool_logic(Emit& e) {
+V bool_logic(Emit &e) {
   if (e.in()->type().element() != ElementType::Bool ||
       (e.root().num_operands() > 1 && e.in(1)->type().element() != ElementType::Bool) ||
       e.type().element() != ElementType::Bool)
@@ -151,15 +151,14 @@ bool is_discrete(V x) {
 
 } // namespace
 
-void add_scalar_rules(pass::PatternSet& set) {
+void add_scalar_rules(pass::PatternSet &set) {
   set.add("easy-power", {op::pow_Tensor_Scalar}, rule<easy_power>);
   pass::Pattern p{"scalar-form", {}, rule<scalar_form>};
-  for (const ScalarForm& f : kScalarForms)
+  for (const ScalarForm &f : kScalarForms)
     p.roots.push_back(f.from);
   set.add(std::move(p));
-  set.add("where-scalar",
-          {op::where_Scalar, op::where_ScalarOther, op::where_ScalarSelf},
-          rule<[](Emit& e) -> V {
+  set.add("where-scalar", {op::where_Scalar, op::where_ScalarOther, op::where_ScalarSelf},
+          rule<[](Emit &e) -> V {
             const ElementType t = e.type().element();
             V other = e.given("other") ? e.scalar(e.attr("other"), t) : nullptr;
             V self = e.given("self") ? e.scalar(e.attr("self"), t) : nullptr;
@@ -171,16 +170,10 @@ void add_scalar_rules(pass::PatternSet& set) {
           }>);
 }
 
-void add_promotion_rules(pass::PatternSet& set) {
+void add_promotion_rules(pass::PatternSet &set) {
   set.add("bool-logic",
-          {op::add_Tensor,
-           op::mul_Tensor,
-           op::maximum,
-           op::minimum,
-           op::bitwise_and_Tensor,
-           op::bitwise_or_Tensor,
-           op::bitwise_xor_Tensor,
-           op::bitwise_not},
+          {op::add_Tensor, op::mul_Tensor, op::maximum, op::minimum, op::bitwise_and_Tensor,
+           op::bitwise_or_Tensor, op::bitwise_xor_Tensor, op::bitwise_not},
           rule<bool_logic>);
   set.add("promote",
           {op::add_Tensor,
@@ -213,16 +206,15 @@ void add_promotion_rules(pass::PatternSet& set) {
            op::cos,     op::cosh,  op::erf,   op::erfinv, op::exp,        op::expm1,
            op::log,     op::log10, op::log1p, op::log2,   op::reciprocal, op::rsqrt,
            op::sigmoid, op::sin,   op::sinh,  op::sqrt,   op::tan,        op::tanh},
-          rule<[](Emit& e) -> V {
+          rule<[](Emit &e) -> V {
             return is_discrete(e.in()) ? e.op(e.root().opcode(), {e.to_float(e.in())}) : nullptr;
           }>);
-  set.add("round-integer",
-          {op::ceil, op::floor, op::round, op::trunc},
-          rule<[](Emit& e) -> V { return is_discrete(e.in()) ? e.in() : nullptr; }>);
-  set.add("test-integer", {op::isinf_default, op::isnan_default}, rule<[](Emit& e) -> V {
+  set.add("round-integer", {op::ceil, op::floor, op::round, op::trunc},
+          rule<[](Emit &e) -> V { return is_discrete(e.in()) ? e.in() : nullptr; }>);
+  set.add("test-integer", {op::isinf_default, op::isnan_default}, rule<[](Emit &e) -> V {
             return is_discrete(e.in()) ? e.full(e.shape(), 0, ElementType::Bool) : nullptr;
           }>);
-  set.add("logical-not", {op::logical_not}, rule<[](Emit& e) -> V {
+  set.add("logical-not", {op::logical_not}, rule<[](Emit &e) -> V {
             return e.in()->type().element() == ElementType::Bool ? nullptr : e.eq(e.in(), 0.0);
           }>);
 }

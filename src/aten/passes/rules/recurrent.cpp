@@ -20,7 +20,7 @@ struct State {
   V h = nullptr, c = nullptr;
 };
 
-Values gates(Emit& e, V x, int count) {
+Values gates(Emit &e, V x, int count) {
   const int last = x->type().rank() - 1;
   const auto each = e.sym().exact_div(x->type().dim(last), count);
   if (!each) {
@@ -31,7 +31,7 @@ Values gates(Emit& e, V x, int count) {
 }
 
 /// One step. `from_x` is linear(x, w_ih, b_ih).
-State step(Emit& e, Cell cell, V from_x, const State& s, const Weights& w) {
+State step(Emit &e, Cell cell, V from_x, const State &s, const Weights &w) {
   V from_h = e.linear(s.h, w.hh, w.bias_hh);
   switch (cell) {
   case Cell::Lstm: {
@@ -51,7 +51,7 @@ State step(Emit& e, Cell cell, V from_x, const State& s, const Weights& w) {
 }
 
 /// The sequence [T, B, I] through one layer in one direction; outputs in order of time.
-State run(Emit& e, Cell cell, V x, State s, const Weights& w, bool backward, Values& outputs) {
+State run(Emit &e, Cell cell, V x, State s, const Weights &w, bool backward, Values &outputs) {
   const i64 steps = x->type().dim(0).value();
   V from_x = e.linear(x, w.ih, w.bias_ih);
   outputs.assign(size_t(steps), nullptr);
@@ -63,14 +63,14 @@ State run(Emit& e, Cell cell, V x, State s, const Weights& w, bool backward, Val
   return s;
 }
 
-V stack_rows(Emit& e, const Values& rows) {
+V stack_rows(Emit &e, const Values &rows) {
   Values parts;
   for (V r : rows)
     parts.push_back(e.unsqueeze(r, 0));
   return e.cat(parts, 0);
 }
 
-Values recurrent(Emit& e, Cell cell) {
+Values recurrent(Emit &e, Cell cell) {
   const bool lstm = cell == Cell::Lstm;
   const Values hx = e.list(1), params = e.list(2);
   const i64 layers = e.integer("num_layers");
@@ -124,30 +124,28 @@ Values recurrent(Emit& e, Cell cell) {
   return lstm ? Values{x, h, c} : Values{x, h};
 }
 
-State cell_step(Emit& e, Cell cell, State s, u32 first_weight) {
-  const Weights w{
-      e.in(first_weight), e.in(first_weight + 1), e.in(first_weight + 2), e.in(first_weight + 3)};
+State cell_step(Emit &e, Cell cell, State s, u32 first_weight) {
+  const Weights w{e.in(first_weight), e.in(first_weight + 1), e.in(first_weight + 2),
+                  e.in(first_weight + 3)};
   return step(e, cell, e.linear(e.in(0), w.ih, w.bias_ih), s, w);
 }
 
 } // namespace
 
-void add_recurrent_rules(pass::PatternSet& set) {
-  set.add("lstm", {op::lstm_input}, rule<[](Emit& e) { return recurrent(e, Cell::Lstm); }>);
-  set.add("gru", {op::gru_input}, rule<[](Emit& e) { return recurrent(e, Cell::Gru); }>);
-  set.add("rnn-tanh", {op::rnn_tanh_input}, rule<[](Emit& e) { return recurrent(e, Cell::Tanh); }>);
-  set.add("rnn-relu", {op::rnn_relu_input}, rule<[](Emit& e) { return recurrent(e, Cell::Relu); }>);
-  set.add("lstm-cell", {op::lstm_cell}, rule<[](Emit& e) {
+void add_recurrent_rules(pass::PatternSet &set) {
+  set.add("lstm", {op::lstm_input}, rule<[](Emit &e) { return recurrent(e, Cell::Lstm); }>);
+  set.add("gru", {op::gru_input}, rule<[](Emit &e) { return recurrent(e, Cell::Gru); }>);
+  set.add("rnn-tanh", {op::rnn_tanh_input}, rule<[](Emit &e) { return recurrent(e, Cell::Tanh); }>);
+  set.add("rnn-relu", {op::rnn_relu_input}, rule<[](Emit &e) { return recurrent(e, Cell::Relu); }>);
+  set.add("lstm-cell", {op::lstm_cell}, rule<[](Emit &e) {
             const Values hx = e.list(1);
             const State s = cell_step(e, Cell::Lstm, {hx[0], hx[1]}, 2);
             return Values{s.h, s.c};
           }>);
-  set.add("gru-cell",
-          {op::gru_cell},
-          rule<[](Emit& e) { return cell_step(e, Cell::Gru, {e.in(1), nullptr}, 2).h; }>);
-  set.add("rnn-tanh-cell",
-          {op::rnn_tanh_cell},
-          rule<[](Emit& e) { return cell_step(e, Cell::Tanh, {e.in(1), nullptr}, 2).h; }>);
+  set.add("gru-cell", {op::gru_cell},
+          rule<[](Emit &e) { return cell_step(e, Cell::Gru, {e.in(1), nullptr}, 2).h; }>);
+  set.add("rnn-tanh-cell", {op::rnn_tanh_cell},
+          rule<[](Emit &e) { return cell_step(e, Cell::Tanh, {e.in(1), nullptr}, 2).h; }>);
 }
 
 } // namespace chute::aten

@@ -14,17 +14,17 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-bool has_attr(Emit& e, std::string_view name) { return e.root().def().attr_index(name) >= 0; }
+bool has_attr(Emit &e, std::string_view name) { return e.root().def().attr_index(name) >= 0; }
 
-bool keeps(Emit& e) { return has_attr(e, "keepdim") && e.flag("keepdim"); }
+bool keeps(Emit &e) { return has_attr(e, "keepdim") && e.flag("keepdim"); }
 
-Axes axes(Emit& e) {
+Axes axes(Emit &e) {
   const int rank = e.in()->type().rank();
   return has_attr(e, "dim") ? e.dims("dim", rank) : e.all_dims(rank);
 }
 
 /// Whether a reduction of the core is already in its canonical form over `dims`.
-bool canonical(Emit& e, const Axes& dims) {
+bool canonical(Emit &e, const Axes &dims) {
   const Attr a = e.attr("dim");
   if (a.kind() != ir::AttrKind::Ints || dims.empty() || a.as_ints().size() != dims.size())
     return false;
@@ -34,7 +34,7 @@ bool canonical(Emit& e, const Axes& dims) {
   return true;
 }
 
-V sum(Emit& e) {
+V sum(Emit &e) {
   const ElementType t = e.type().element();
   const Axes dims = axes(e);
   if (e.root().opcode() == op::sum_dim_IntList && canonical(e, dims) &&
@@ -43,7 +43,7 @@ V sum(Emit& e) {
   return e.sum(e.cast(e.in(), t), dims, keeps(e));
 }
 
-V mean(Emit& e) {
+V mean(Emit &e) {
   const ElementType t = e.type().element();
   const Axes dims = axes(e);
   if (e.root().opcode() == op::mean_dim && canonical(e, dims) && e.in()->type().element() == t &&
@@ -52,7 +52,7 @@ V mean(Emit& e) {
   return e.mean(e.cast(e.in(), t), dims, keeps(e));
 }
 
-V prod(Emit& e) {
+V prod(Emit &e) {
   const ElementType t = e.type().element();
   V x = e.cast(e.in(), t);
   const int rank = x->type().rank();
@@ -68,27 +68,25 @@ V prod(Emit& e) {
     if (rank == 0)
       return x;
   }
-  return e.op(op::prod_dim_int,
-              {x},
+  return e.op(op::prod_dim_int, {x},
               {{"dim", Attr::of_int(dim)},
                {"keepdim", Attr::of_bool(keep)},
                {"dtype", ir::is_integer(t) ? Attr::of_element(t) : Attr::none()}});
 }
 
-V cumulative(Emit& e) {
+V cumulative(Emit &e) {
   const ElementType t = e.type().element();
   V x = e.cast(e.in(), t);
   if (x->type().rank() == 0)
     return x;
   if (x == e.in() && e.given("dtype") == ir::is_integer(t))
     return nullptr;
-  return e.op(e.root().opcode(),
-              {x},
+  return e.op(e.root().opcode(), {x},
               {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))},
                {"dtype", ir::is_integer(t) ? Attr::of_element(t) : Attr::none()}});
 }
 
-V extreme(Emit& e, bool max) {
+V extreme(Emit &e, bool max) {
   const Axes dims = axes(e);
   if (has_attr(e, "dim") && canonical(e, dims))
     return nullptr;
@@ -98,7 +96,7 @@ V extreme(Emit& e, bool max) {
   return max ? e.amax(x, dims, keeps(e)) : e.amin(x, dims, keeps(e));
 }
 
-V any_all(Emit& e, bool any) {
+V any_all(Emit &e, bool any) {
   const Axes dims = axes(e);
   const ir::OpCode core = any ? op::any_dims : op::all_dims;
   if (e.root().opcode() == core && canonical(e, dims) &&
@@ -108,7 +106,7 @@ V any_all(Emit& e, bool any) {
   return any ? e.any(x, dims, keeps(e)) : e.all(x, dims, keeps(e));
 }
 
-V arg(Emit& e, ir::OpCode code, V x, std::optional<int> dim, bool keep) {
+V arg(Emit &e, ir::OpCode code, V x, std::optional<int> dim, bool keep) {
   if (x->type().rank() == 0)
     return e.full({}, 0, ElementType::I64);
   if (x->type().element() == ElementType::Bool)
@@ -116,24 +114,22 @@ V arg(Emit& e, ir::OpCode code, V x, std::optional<int> dim, bool keep) {
   const int rank = x->type().rank();
   if (!dim && rank > 1)
     x = e.view(x, {e.mul_sizes(e.shape_of(x))});
-  V i = e.op(
-      code, {x}, {{"dim", Attr::of_int(dim.value_or(0))}, {"keepdim", Attr::of_bool(keep && dim)}});
+  V i = e.op(code, {x},
+             {{"dim", Attr::of_int(dim.value_or(0))}, {"keepdim", Attr::of_bool(keep && dim)}});
   return dim || !keep ? i : e.view(i, Shape(size_t(rank), 1));
 }
 
-V argmax(Emit& e) {
+V argmax(Emit &e) {
   const bool simple =
       e.given("dim") && e.in()->type().rank() > 0 && e.in()->type().element() != ElementType::Bool;
   if (simple)
     return nullptr;
-  return arg(e,
-             e.root().opcode(),
-             e.in(),
+  return arg(e, e.root().opcode(), e.in(),
              e.given("dim") ? std::optional(e.dim("dim", e.in()->type().rank())) : std::nullopt,
              e.flag("keepdim"));
 }
 
-Values extreme_dim(Emit& e, bool max) {
+Values extreme_dim(Emit &e, bool max) {
   V x = e.in();
   const int dim = e.dim("dim", x->type().rank());
   const Axes dims = x->type().rank() ? Axes{dim} : Axes{};
@@ -154,7 +150,7 @@ struct Moments {
   V variance;
   V mean;
 };
-Moments moments(Emit& e, bool keep) {
+Moments moments(Emit &e, bool keep) {
   V x = e.up(e.in());
   const Axes dims = axes(e);
   double correction = 1;
@@ -190,7 +186,7 @@ Moments moments(Emit& e, bool keep) {
 }
 
 /// The p-norm over `dims`.
-V norm(Emit& e, V x, double p, const Axes& dims, bool keep) {
+V norm(Emit &e, V x, double p, const Axes &dims, bool keep) {
   x = e.up(x);
   if (p == 0)
     return e.sum(e.cast(e.ne(x, 0.0), x->type().element()), dims, keep);
@@ -206,7 +202,7 @@ V norm(Emit& e, V x, double p, const Axes& dims, bool keep) {
   return e.pow(e.sum(e.pow(a, p), dims, keep), 1 / p);
 }
 
-V norm_rule(Emit& e) {
+V norm_rule(Emit &e) {
   const std::string_view order = has_attr(e, "ord") ? "ord" : "p";
   const double p = e.given(order) ? e.number(order) : 2;
   V x = e.in();
@@ -219,7 +215,7 @@ V norm_rule(Emit& e) {
   return norm(e, x, p, axes(e), keeps(e));
 }
 
-V logsumexp(Emit& e) {
+V logsumexp(Emit &e) {
   V x = e.up(e.to_float(e.in()));
   const Axes dims = axes(e);
   if (dims.empty())
@@ -231,16 +227,16 @@ V logsumexp(Emit& e) {
   return e.view(e.add(sum, safe), e.shape());
 }
 
-V nan_free(Emit& e, V x) { return e.where(e.op(op::isnan_default, {x}), e.scalar_like(0, x), x); }
+V nan_free(Emit &e, V x) { return e.where(e.op(op::isnan_default, {x}), e.scalar_like(0, x), x); }
 
-V nansum(Emit& e) {
+V nansum(Emit &e) {
   V x = e.in();
   if (ir::is_float(x->type().element()))
     x = nan_free(e, x);
   return e.sum(e.cast(x, e.type().element()), axes(e), keeps(e));
 }
 
-V nanmean(Emit& e) {
+V nanmean(Emit &e) {
   V x = e.cast(e.in(), e.type().element());
   const Axes dims = axes(e);
   V there = e.cast(e.lnot(e.op(op::isnan_default, {x})), x->type().element());
@@ -248,18 +244,18 @@ V nanmean(Emit& e) {
 }
 
 /// The core's sort is stable: that satisfies both of PyTorch's.
-ir::Op* sort(Emit& e, V x, i64 dim, bool descending) {
-  return e.multi(
-      op::sort, {x}, {{"dim", Attr::of_int(dim)}, {"descending", Attr::of_bool(descending)}});
+ir::Op *sort(Emit &e, V x, i64 dim, bool descending) {
+  return e.multi(op::sort, {x},
+                 {{"dim", Attr::of_int(dim)}, {"descending", Attr::of_bool(descending)}});
 }
 
 /// The lower middle of all elements; NaN where one of them is.
-V median(Emit& e) {
+V median(Emit &e) {
   V x = e.in();
   if (x->type().rank() == 0)
     return x;
   const SymInt n = e.mul_sizes(e.shape_of(x));
-  ir::Op* s = sort(e, e.view(x, {n}), 0, false);
+  ir::Op *s = sort(e, e.view(x, {n}), 0, false);
   if (!s)
     return nullptr;
   const bool floating = ir::is_float(x->type().element());
@@ -268,7 +264,7 @@ V median(Emit& e) {
   return floating ? e.where(e.op(op::isnan_default, {last}), last, middle) : middle;
 }
 
-V trapezoid(Emit& e) {
+V trapezoid(Emit &e) {
   V y = e.in();
   const int dim = e.dim("dim", y->type().rank());
   const SymInt n = y->type().dim(dim);
@@ -276,7 +272,7 @@ V trapezoid(Emit& e) {
   return e.mul(e.sum(e.to_float(pairs), {dim}, false), e.number("dx") / 2);
 }
 
-V logcumsumexp(Emit& e) {
+V logcumsumexp(Emit &e) {
   V x = e.up(e.in());
   if (x->type().rank() == 0)
     return x;
@@ -288,7 +284,7 @@ V logcumsumexp(Emit& e) {
 }
 
 /// How many boundaries lie below each value (or not above it, with `right`).
-V bucketize(Emit& e, V values, V boundaries, bool right) {
+V bucketize(Emit &e, V values, V boundaries, bool right) {
   // [.., n, 1] against [.., 1, m]; one row of boundaries serves values of any shape.
   V v = e.unsqueeze(values, values->type().rank());
   const int rank = boundaries->type().rank();
@@ -298,7 +294,7 @@ V bucketize(Emit& e, V values, V boundaries, bool right) {
   return e.cast(count, e.type().element());
 }
 
-V searchsorted(Emit& e) {
+V searchsorted(Emit &e) {
   if (e.in(2))
     return e.reject("searchsorted with a sorter");
   const bool right = e.given("side") ? e.attr("side").as_string() == "right" : e.flag("right");
@@ -306,11 +302,11 @@ V searchsorted(Emit& e) {
 }
 
 /// The k-th smallest along a dimension (k from 0) with its index.
-Values kth(Emit& e, SymInt k, int dim, bool keep) {
+Values kth(Emit &e, SymInt k, int dim, bool keep) {
   V x = e.in();
   if (x->type().rank() == 0)
     return {x, e.full({}, 0, ElementType::I64)};
-  ir::Op* s = sort(e, x, dim, false);
+  ir::Op *s = sort(e, x, dim, false);
   if (!s)
     return {};
   Values out;
@@ -323,64 +319,59 @@ Values kth(Emit& e, SymInt k, int dim, bool keep) {
 
 } // namespace
 
-void add_reduction_rules(pass::PatternSet& set) {
+void add_reduction_rules(pass::PatternSet &set) {
   set.add("sum", {op::sum, op::sum_dim_IntList}, rule<sum>);
   set.add("mean", {op::mean, op::mean_dim}, rule<mean>);
   set.add("prod", {op::prod, op::prod_dim_int}, rule<prod>);
   set.add("cumulative", {op::cumsum, op::cumprod}, rule<cumulative>);
-  set.add("amax", {op::amax, op::max}, rule<[](Emit& e) { return extreme(e, true); }>);
-  set.add("amin", {op::amin, op::min}, rule<[](Emit& e) { return extreme(e, false); }>);
-  set.add(
-      "any", {op::any, op::any_dim, op::any_dims}, rule<[](Emit& e) { return any_all(e, true); }>);
-  set.add(
-      "all", {op::all, op::all_dim, op::all_dims}, rule<[](Emit& e) { return any_all(e, false); }>);
+  set.add("amax", {op::amax, op::max}, rule<[](Emit &e) { return extreme(e, true); }>);
+  set.add("amin", {op::amin, op::min}, rule<[](Emit &e) { return extreme(e, false); }>);
+  set.add("any", {op::any, op::any_dim, op::any_dims},
+          rule<[](Emit &e) { return any_all(e, true); }>);
+  set.add("all", {op::all, op::all_dim, op::all_dims},
+          rule<[](Emit &e) { return any_all(e, false); }>);
   set.add("argmax", {op::argmax, op::argmin}, rule<argmax>);
-  set.add("max-dim", {op::max_dim}, rule<[](Emit& e) { return extreme_dim(e, true); }>);
-  set.add("min-dim", {op::min_dim}, rule<[](Emit& e) { return extreme_dim(e, false); }>);
-  set.add("aminmax", {op::aminmax}, rule<[](Emit& e) {
+  set.add("max-dim", {op::max_dim}, rule<[](Emit &e) { return extreme_dim(e, true); }>);
+  set.add("min-dim", {op::min_dim}, rule<[](Emit &e) { return extreme_dim(e, false); }>);
+  set.add("aminmax", {op::aminmax}, rule<[](Emit &e) {
             const Axes dims = axes(e);
             return Values{e.amin(e.in(), dims, keeps(e)), e.amax(e.in(), dims, keeps(e))};
           }>);
-  set.add("var",
-          {op::var, op::var_dim, op::var_correction},
-          rule<[](Emit& e) { return moments(e, keeps(e)).variance; }>);
-  set.add("std",
-          {op::std, op::std_dim, op::std_correction},
-          rule<[](Emit& e) { return e.sqrt(moments(e, keeps(e)).variance); }>);
-  set.add("var-mean", {op::var_mean, op::var_mean_dim, op::var_mean_correction}, rule<[](Emit& e) {
+  set.add("var", {op::var, op::var_dim, op::var_correction},
+          rule<[](Emit &e) { return moments(e, keeps(e)).variance; }>);
+  set.add("std", {op::std, op::std_dim, op::std_correction},
+          rule<[](Emit &e) { return e.sqrt(moments(e, keeps(e)).variance); }>);
+  set.add("var-mean", {op::var_mean, op::var_mean_dim, op::var_mean_correction}, rule<[](Emit &e) {
             const Moments m = moments(e, keeps(e));
             return Values{m.variance, m.mean};
           }>);
-  set.add("std-mean", {op::std_mean, op::std_mean_correction}, rule<[](Emit& e) {
+  set.add("std-mean", {op::std_mean, op::std_mean_correction}, rule<[](Emit &e) {
             const Moments m = moments(e, keeps(e));
             return Values{e.sqrt(m.variance), m.mean};
           }>);
   set.add("norm",
-          {op::norm_Scalar,
-           op::norm_ScalarOpt_dim,
-           op::norm_ScalarOpt_dim_dtype,
-           op::linalg_vector_norm,
-           op::linalg_norm},
+          {op::norm_Scalar, op::norm_ScalarOpt_dim, op::norm_ScalarOpt_dim_dtype,
+           op::linalg_vector_norm, op::linalg_norm},
           rule<norm_rule>);
   set.add("logsumexp", {op::logsumexp}, rule<logsumexp>);
   set.add("nansum", {op::nansum}, rule<nansum>);
   set.add("nanmean", {op::nanmean}, rule<nanmean>);
-  set.add("count-nonzero", {op::count_nonzero}, rule<[](Emit& e) {
+  set.add("count-nonzero", {op::count_nonzero}, rule<[](Emit &e) {
             return e.sum(e.cast(e.to_bool(e.in()), ElementType::I64), axes(e), false);
           }>);
-  set.add("sort-stable", {op::sort_stable}, rule<[](Emit& e) -> Values {
-            ir::Op* s = sort(e, e.in(), e.dim("dim", e.in()->type().rank()), e.flag("descending"));
+  set.add("sort-stable", {op::sort_stable}, rule<[](Emit &e) -> Values {
+            ir::Op *s = sort(e, e.in(), e.dim("dim", e.in()->type().rank()), e.flag("descending"));
             return s ? Values{s->result(0), s->result(1)} : Values{};
           }>);
-  set.add("argsort", {op::argsort, op::argsort_stable}, rule<[](Emit& e) -> V {
-            ir::Op* s = sort(e, e.in(), e.dim("dim", e.in()->type().rank()), e.flag("descending"));
+  set.add("argsort", {op::argsort, op::argsort_stable}, rule<[](Emit &e) -> V {
+            ir::Op *s = sort(e, e.in(), e.dim("dim", e.in()->type().rank()), e.flag("descending"));
             return s ? s->result(1) : nullptr;
           }>);
-  set.add("msort", {op::msort}, rule<[](Emit& e) -> V {
-            ir::Op* s = sort(e, e.in(), 0, false);
+  set.add("msort", {op::msort}, rule<[](Emit &e) -> V {
+            ir::Op *s = sort(e, e.in(), 0, false);
             return s ? s->result(0) : nullptr;
           }>);
-  set.add("median-dim", {op::median_dim}, rule<[](Emit& e) -> Values {
+  set.add("median-dim", {op::median_dim}, rule<[](Emit &e) -> Values {
             const int dim = e.dim("dim", e.in()->type().rank());
             if (e.in()->type().rank() == 0)
               return kth(e, 0, 0, true);
@@ -389,18 +380,17 @@ void add_reduction_rules(pass::PatternSet& set) {
             const SymInt n = e.in()->type().dim(dim);
             return kth(e, e.sym().floordiv(e.sym().sub(n, 1), 2), dim, e.flag("keepdim"));
           }>);
-  set.add("kthvalue", {op::kthvalue}, rule<[](Emit& e) {
-            return kth(
-                e, e.integer("k") - 1, e.dim("dim", e.in()->type().rank()), e.flag("keepdim"));
+  set.add("kthvalue", {op::kthvalue}, rule<[](Emit &e) {
+            return kth(e, e.integer("k") - 1, e.dim("dim", e.in()->type().rank()),
+                       e.flag("keepdim"));
           }>);
   set.add("median", {op::median}, rule<median>);
   set.add("trapezoid", {op::trapezoid_dx}, rule<trapezoid>);
   set.add("logcumsumexp", {op::logcumsumexp}, rule<logcumsumexp>);
-  set.add("bucketize",
-          {op::bucketize_Tensor},
-          rule<[](Emit& e) { return bucketize(e, e.in(0), e.in(1), e.flag("right")); }>);
+  set.add("bucketize", {op::bucketize_Tensor},
+          rule<[](Emit &e) { return bucketize(e, e.in(0), e.in(1), e.flag("right")); }>);
   set.add("searchsorted", {op::searchsorted_Tensor}, rule<searchsorted>);
-  set.add("trace", {op::trace}, rule<[](Emit& e) {
+  set.add("trace", {op::trace}, rule<[](Emit &e) {
             V x = e.in();
             const SymInt rows = x->type().dim(0), columns = x->type().dim(1);
             V on = e.eq(e.unsqueeze(e.arange(0, rows), 1), e.unsqueeze(e.arange(0, columns), 0));

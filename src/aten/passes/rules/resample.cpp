@@ -8,7 +8,7 @@ namespace chute::aten {
 namespace {
 
 /// Scale factors of the operator in its own order; empty when it has none.
-std::vector<double> factors(Emit& e) {
+std::vector<double> factors(Emit &e) {
   std::vector<double> out;
   for (std::string_view name : {"scales_d", "scales_h", "scales_w", "scales"})
     if (e.root().def().attr_index(name) >= 0 && e.given(name))
@@ -19,7 +19,7 @@ std::vector<double> factors(Emit& e) {
   return out;
 }
 
-V resample(Emit& e, ir::OpCode code, bool corners) {
+V resample(Emit &e, ir::OpCode code, bool corners) {
   V x = e.in();
   const int rank = e.type().rank();
   const Shape out = e.shape();
@@ -37,8 +37,7 @@ V resample(Emit& e, ir::OpCode code, bool corners) {
     f.clear();
   const Attr scale = f.empty() ? Attr::none() : e.ctx().floats_attr(f);
   V y = corners
-            ? e.op(code,
-                   {x},
+            ? e.op(code, {x},
                    {{"output_size", e.ctx().ints_attr(size)},
                     {"align_corners", e.attr("align_corners")},
                     {"scale_factors", scale}})
@@ -46,7 +45,7 @@ V resample(Emit& e, ir::OpCode code, bool corners) {
   return e.view(y, e.shape());
 }
 
-bool canonical(Emit& e) {
+bool canonical(Emit &e) {
   const Attr size = e.attr("output_size");
   return size.kind() == ir::AttrKind::Ints && size.as_ints()[0] == e.type().dim(2) &&
          size.as_ints()[1] == e.type().dim(3);
@@ -54,23 +53,19 @@ bool canonical(Emit& e) {
 
 } // namespace
 
-void add_resample_rules(pass::PatternSet& set) {
+void add_resample_rules(pass::PatternSet &set) {
   set.add("nearest",
-          {op::upsample_nearest1d,
-           op::upsample_nearest1d_vec,
-           op::upsample_nearest2d,
+          {op::upsample_nearest1d, op::upsample_nearest1d_vec, op::upsample_nearest2d,
            op::upsample_nearest2d_vec},
-          rule<[](Emit& e) -> V {
+          rule<[](Emit &e) -> V {
             if (e.root().opcode() == op::upsample_nearest2d_vec && canonical(e))
               return nullptr;
             return resample(e, op::upsample_nearest2d_vec, false);
           }>);
   set.add("linear",
-          {op::upsample_linear1d,
-           op::upsample_linear1d_vec,
-           op::upsample_bilinear2d,
+          {op::upsample_linear1d, op::upsample_linear1d_vec, op::upsample_bilinear2d,
            op::upsample_bilinear2d_vec},
-          rule<[](Emit& e) -> V {
+          rule<[](Emit &e) -> V {
             if (e.root().opcode() == op::upsample_bilinear2d_vec && canonical(e))
               return nullptr;
             return resample(e, op::upsample_bilinear2d_vec, true);

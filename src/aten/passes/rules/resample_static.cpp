@@ -21,7 +21,7 @@ float step_of(i64 in, i64 out, bool corners, std::optional<double> factor) {
 using Taps = std::vector<std::vector<i64>>; // per tap: source index of each output
 using TapWeights = std::vector<std::vector<double>>;
 
-V gather_taps(Emit& e, V x, int dim, const Taps& at, const TapWeights& weights) {
+V gather_taps(Emit &e, V x, int dim, const Taps &at, const TapWeights &weights) {
   V sum = nullptr;
   std::vector<i64> shape(size_t(x->type().rank()), 1);
   shape[size_t(dim)] = i64(at[0].size());
@@ -34,7 +34,7 @@ V gather_taps(Emit& e, V x, int dim, const Taps& at, const TapWeights& weights) 
   return sum;
 }
 
-V nearest(Emit& e, V x, int dim, i64 out, bool exact, std::optional<double> factor) {
+V nearest(Emit &e, V x, int dim, i64 out, bool exact, std::optional<double> factor) {
   const i64 in = x->type().dim(dim).value();
   const float step = step_of(in, out, false, factor);
   Taps at(1);
@@ -44,7 +44,7 @@ V nearest(Emit& e, V x, int dim, i64 out, bool exact, std::optional<double> fact
   return gather_taps(e, x, dim, at, {});
 }
 
-V linear(Emit& e, V x, int dim, i64 out, bool corners, std::optional<double> factor) {
+V linear(Emit &e, V x, int dim, i64 out, bool corners, std::optional<double> factor) {
   const i64 in = x->type().dim(dim).value();
   const float step = step_of(in, out, corners, factor);
   Taps at(2);
@@ -70,7 +70,7 @@ double cubic_weight(double x, double a) {
   return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0;
 }
 
-V cubic(Emit& e, V x, int dim, i64 out, bool corners, std::optional<double> factor) {
+V cubic(Emit &e, V x, int dim, i64 out, bool corners, std::optional<double> factor) {
   const i64 in = x->type().dim(dim).value();
   const float step = step_of(in, out, corners, factor);
   Taps at(4);
@@ -87,8 +87,8 @@ V cubic(Emit& e, V x, int dim, i64 out, bool corners, std::optional<double> fact
 }
 
 /// Antialiased: each output is a weighted mean over a support that grows with the step; one matmul.
-V antialiased(
-    Emit& e, V x, int dim, i64 out, bool corners, std::optional<double> factor, bool is_cubic) {
+V antialiased(Emit &e, V x, int dim, i64 out, bool corners, std::optional<double> factor,
+              bool is_cubic) {
   const i64 in = x->type().dim(dim).value();
   const double step = step_of(in, out, corners, factor);
   const double support = (is_cubic ? 2.0 : 1.0) * std::max(step, 1.0);
@@ -115,7 +115,7 @@ V antialiased(
 
 enum class Mode : u8 { Nearest, NearestExact, Linear, Cubic, LinearAa, CubicAa };
 
-V resample(Emit& e, Mode mode) {
+V resample(Emit &e, Mode mode) {
   V x = e.up(e.in());
   const int rank = e.type().rank();
   const bool corners = e.root().def().attr_index("align_corners") >= 0 && e.flag("align_corners");
@@ -147,20 +147,20 @@ V resample(Emit& e, Mode mode) {
 }
 
 template <Mode M>
-V resample_as(Emit& e) {
+V resample_as(Emit &e) {
   return resample(e, M);
 }
 
 // --- grid sampling ------------------------------------------------------------------------------
 
 /// Grid coordinate in [-1, 1] to a position among `n` elements.
-V unnormalize(Emit& e, V g, i64 n, bool corners) {
+V unnormalize(Emit &e, V g, i64 n, bool corners) {
   return corners ? e.mul(e.add(g, 1.0), double(n - 1) / 2)
                  : e.div(e.sub(e.mul(e.add(g, 1.0), double(n)), 1.0), 2.0);
 }
 
 /// x[N, C, H, W] at integer positions [N, Ho, Wo] (as floats); 0 outside when `zeros`.
-V sample_at(Emit& e, V x, V ix, V iy, bool zeros) {
+V sample_at(Emit &e, V x, V ix, V iy, bool zeros) {
   const Shape s = e.shape_of(x), o = e.shape_of(ix);
   const double h = double(s[2].value()), w = double(s[3].value());
   V cx = e.minimum(e.maximum(ix, 0.0), w - 1), cy = e.minimum(e.maximum(iy, 0.0), h - 1);
@@ -176,7 +176,7 @@ V sample_at(Emit& e, V x, V ix, V iy, bool zeros) {
   return e.mul(value, e.cast(e.unsqueeze(inside, 1), value->type().element()));
 }
 
-V grid_sample(Emit& e) {
+V grid_sample(Emit &e) {
   V x = e.up(e.in(0)), grid = e.up(e.in(1));
   if (x->type().rank() != 4 || !x->type().has_static_shape())
     return e.reject("grid sampling over other than planes of static size");
@@ -213,7 +213,7 @@ std::vector<double> base_line(i64 n, bool corners) {
   return out;
 }
 
-V affine_grid(Emit& e) {
+V affine_grid(Emit &e) {
   const auto size = e.ints("size");
   if (e.failed() || size.size() != 4)
     return e.reject("an affine grid over other than planes of static size");
@@ -230,29 +230,22 @@ V affine_grid(Emit& e) {
 
 } // namespace
 
-void add_static_resample_rules(pass::PatternSet& set) {
-  set.add("nearest-3d",
-          {op::upsample_nearest3d, op::upsample_nearest3d_vec},
+void add_static_resample_rules(pass::PatternSet &set) {
+  set.add("nearest-3d", {op::upsample_nearest3d, op::upsample_nearest3d_vec},
           rule<resample_as<Mode::Nearest>>);
   set.add("nearest-exact",
-          {op::u_upsample_nearest_exact1d,
-           op::u_upsample_nearest_exact1d_vec,
-           op::u_upsample_nearest_exact2d,
-           op::u_upsample_nearest_exact2d_vec,
-           op::u_upsample_nearest_exact3d,
-           op::u_upsample_nearest_exact3d_vec},
+          {op::u_upsample_nearest_exact1d, op::u_upsample_nearest_exact1d_vec,
+           op::u_upsample_nearest_exact2d, op::u_upsample_nearest_exact2d_vec,
+           op::u_upsample_nearest_exact3d, op::u_upsample_nearest_exact3d_vec},
           rule<resample_as<Mode::NearestExact>>);
-  set.add("trilinear",
-          {op::upsample_trilinear3d, op::upsample_trilinear3d_vec},
+  set.add("trilinear", {op::upsample_trilinear3d, op::upsample_trilinear3d_vec},
           rule<resample_as<Mode::Linear>>);
-  set.add("bicubic",
-          {op::upsample_bicubic2d, op::upsample_bicubic2d_vec},
+  set.add("bicubic", {op::upsample_bicubic2d, op::upsample_bicubic2d_vec},
           rule<resample_as<Mode::Cubic>>);
-  set.add("bilinear-antialiased",
-          {op::u_upsample_bilinear2d_aa, op::u_upsample_bilinear2d_aa_vec},
+  set.add("bilinear-antialiased", {op::u_upsample_bilinear2d_aa, op::u_upsample_bilinear2d_aa_vec},
           rule<resample_as<Mode::LinearAa>>);
-  set.add(
-      "bicubic-antialiased", {op::u_upsample_bicubic2d_aa_vec}, rule<resample_as<Mode::CubicAa>>);
+  set.add("bicubic-antialiased", {op::u_upsample_bicubic2d_aa_vec},
+          rule<resample_as<Mode::CubicAa>>);
   set.add("grid-sample", {op::grid_sampler, op::grid_sampler_2d}, rule<grid_sample>);
   set.add("affine-grid", {op::affine_grid_generator}, rule<affine_grid>);
 }
