@@ -16,6 +16,7 @@ namespace cs = ::circle;
 using flatbuffers::uoffset_t;
 
 constexpr uoffset_t kMaxRank = 255;
+constexpr i64 kMostElements = i64{1} << 56; // of any type, their bytes are countable
 
 struct TextHash {
   using is_avalanching = void;
@@ -204,11 +205,17 @@ private:
              tensor_path(t) + ".shape_signature");
       return;
     }
+    i64 elements = 1; // of the dimensions that are not 0, so that no order of products overflows
     for (u32 i = 0; i < rank; ++i) {
       const i32 d = tensor.shape()->Get(i);
       if (d < 0)
         report(Level::Fatal, "circle.tensor.shape",
                "dimension " + std::to_string(i) + " is " + std::to_string(d),
+               tensor_path(t) + ".shape");
+      else if (d > 0 && elements <= kMostElements / d)
+        elements *= d;
+      else if (d > 0)
+        report(Level::Fatal, "circle.tensor.shape", "more than 2^56 elements",
                tensor_path(t) + ".shape");
       if (!dynamic)
         continue;

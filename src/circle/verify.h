@@ -30,8 +30,8 @@ struct VerifyOptions {
 ///   circle.index                  an index is out of range
 ///   circle.buffer.external        offset and size of an external payload do not fit the file
 ///   circle.tensor.type            an element type that the schema does not have
-///   circle.tensor.shape           a negative dimension, more than 255 dimensions, a shape_signature
-///                                 that contradicts the shape
+///   circle.tensor.shape           a negative dimension, more than 255 dimensions or 2^56 elements, a
+///                                 shape_signature that contradicts the shape
 ///   circle.tensor.size            a constant's bytes are not those of its shape and element type
 ///   circle.tensor.quantization    scales, zero points, axis do not fit each other or the tensor
 ///   circle.tensor.producers       a tensor is produced twice, or although it is an input or a constant

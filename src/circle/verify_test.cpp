@@ -223,6 +223,13 @@ TEST_F(VerifyTest, Tensors) {
   EXPECT_NE(findings(p).find("circle.tensor.dynamic"), std::string::npos);
 }
 
+TEST_F(VerifyTest, HugeShapes) {
+  p.tensors[1].shape = {0, 0x7fffffff, 0x7fffffff, 0x7fffffff};
+  p.tensors[1].buffer = 0;
+  p.tensors[1].variable = true;
+  EXPECT_EQ(findings(p).find("circle.tensor.shape@model.subgraphs[0].tensors[1].shape"), 0u);
+}
+
 /// A cycle is a use before production, wherever it is entered.
 TEST_F(VerifyTest, Cycle) {
   p.ops[0].inputs = {0, 3};
