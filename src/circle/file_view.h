@@ -9,7 +9,8 @@
 #include <memory>
 #include <span>
 
-/// The bytes of a Circle or TFLite file and their structural check. Internal to reader and verifier.
+/// The bytes of a Circle or TFLite file and their structural check. Internal to reader and
+/// verifier.
 namespace chute::circle {
 
 /// A file whose flatbuffer is well formed: every offset lies inside, every union is what it says.
@@ -18,13 +19,14 @@ struct FileView {
   const ::circle::Model *model = nullptr;
 };
 
-/// Checks the identifier ("CIR0" or "TFL3") and the flatbuffer. The number of tables is bounded by the
-/// file's size, so that tables which share children without end are refused.
-/// Errors: kind BadInput, `circle.file.identifier`, `circle.file.flatbuffer`.
+/// Checks the identifier ("CIR0" or "TFL3") and the flatbuffer. The number of tables is bounded by
+/// the file's size, so that tables which share children without end are refused. Errors: kind
+/// BadInput, `circle.file.identifier`, `circle.file.flatbuffer`.
 Result<FileView> open_view(std::span<const std::byte> bytes);
 
-/// Numbers in a flatbuffer are read in place, so its first byte has to lie on a multiple of 16, as mapped
-/// files and allocations do. Other bytes are copied, and `bytes` then views the copy that is returned.
+/// Numbers in a flatbuffer are read in place, so its first byte has to lie on a multiple of 16, as
+/// mapped files and allocations do. Other bytes are copied, and `bytes` then views the copy that is
+/// returned.
 std::shared_ptr<const std::byte[]> aligned_copy(std::span<const std::byte> &bytes);
 
 /// A buffer's payload: inline, external, or empty. Only after the structure was checked.
@@ -49,8 +51,9 @@ struct StructureOptions {
   size_t max_findings = 1000;
 };
 
-/// Indices, arity, types, sizes, producers, order, signatures, references between subgraphs, hygiene.
-/// Linear in the file's size whatever the file shares. The codes are listed in circle/verify.h.
+/// Indices, arity, types, sizes, producers, order, signatures, references between subgraphs,
+/// hygiene. Linear in the file's size whatever the file shares. The codes are listed in
+/// circle/verify.h.
 void check_structure(const FileView &file, const StructureOptions &options,
                      Diagnostics &diagnostics);
 

@@ -12,10 +12,13 @@ namespace {
 
 namespace cs = ::circle;
 
-template <class T> u32 size_of(const T *vector) { return vector ? vector->size() : 0; }
+template <class T>
+u32 size_of(const T *vector) {
+  return vector ? vector->size() : 0;
+}
 
-/// Subgraphs that are called from several places are read once for each. This many operators more than
-/// the file has are read before that is refused.
+/// Subgraphs that are called from several places are read once for each. This many operators more
+/// than the file has are read before that is refused.
 constexpr u64 kMostCopies = 100'000;
 
 const cs::SignatureDef *main_signature(const cs::Model &model) {
@@ -25,8 +28,8 @@ const cs::SignatureDef *main_signature(const cs::Model &model) {
   return nullptr;
 }
 
-/// The names that one side of a signature gives to tensors. A tensor that is listed several times has
-/// its names in the order of the ports.
+/// The names that one side of a signature gives to tensors. A tensor that is listed several times
+/// has its names in the order of the ports.
 class PortNames {
 public:
   explicit PortNames(const flatbuffers::Vector<flatbuffers::Offset<cs::TensorMap>> *map) {
@@ -81,20 +84,19 @@ void read_metadata(const FileView &file, Model &out) {
   for (u32 i = 0; i < size_of(model.metadata()); ++i) {
     const cs::Metadata *m = model.metadata()->Get(i);
     const auto bytes = payload(file, m->buffer());
-    out.metadata.emplace_back(m->name() ? m->name()->str() : std::string(),
-                              std::string(reinterpret_cast<const char *>(bytes.data()),
-                                          bytes.size()));
+    out.metadata.emplace_back(
+        m->name() ? m->name()->str() : std::string(),
+        std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
   }
 }
 
-Result<Model> read_view(ir::Context &ctx, const FileView &file,
-                        std::shared_ptr<const void> owner) {
+Result<Model> read_view(ir::Context &ctx, const FileView &file, std::shared_ptr<const void> owner) {
   Model out;
   const cs::Model &model = *file.model;
   const cs::SubGraph &main = *model.subgraphs()->Get(0);
   out.subgraph_name = main.name() ? main.name()->str() : std::string();
-  out.graph = std::make_unique<ir::Graph>(ctx, out.subgraph_name.empty() ? "main"
-                                                                         : out.subgraph_name);
+  out.graph =
+      std::make_unique<ir::Graph>(ctx, out.subgraph_name.empty() ? "main" : out.subgraph_name);
   FileReader reader(file, std::move(owner), *out.graph);
   struct Job {
     u32 subgraph;
@@ -128,8 +130,7 @@ Result<Model> read_view(ir::Context &ctx, const FileView &file,
       return tl::unexpected(s.error());
     }
   }
-  out.dropped_subgraphs =
-      static_cast<size_t>(std::count(reached.begin(), reached.end(), false));
+  out.dropped_subgraphs = static_cast<size_t>(std::count(reached.begin(), reached.end(), false));
   set_interface(file, *out.graph, out);
   if (const u32 n = size_of(model.signature_defs()))
     out.dropped_signatures = n - (main_signature(model) ? 1 : 0);

@@ -38,8 +38,8 @@ struct Model {
 ///
 /// `bytes` stay valid as long as `owner` lives; the graph's constants share it.
 /// Errors: kind BadInput with the fatal codes of circle/verify.h; kind Unsupported,
-/// `circle.read.constant` (data of strings, MX and GGML blocks), `circle.read.quantization` (block-wise
-/// scales).
+/// `circle.read.constant` (data of strings, MX and GGML blocks), `circle.read.quantization`
+/// (block-wise scales).
 Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
                          std::shared_ptr<const void> owner);
 Result<Model> read_model(ir::Context &ctx, const std::string &path);

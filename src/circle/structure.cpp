@@ -28,12 +28,18 @@ std::string at(std::string_view part, u64 i) {
   return std::string(part) + "[" + std::to_string(i) + "]";
 }
 
-template <class T> u32 size_of(const T *vector) { return vector ? vector->size() : 0; }
+template <class T>
+u32 size_of(const T *vector) {
+  return vector ? vector->size() : 0;
+}
 
 class Checker {
 public:
   Checker(const FileView &file, const StructureOptions &options, Diagnostics &out)
-      : file_(file), model_(*file.model), options_(options), out_(out),
+      : file_(file),
+        model_(*file.model),
+        options_(options),
+        out_(out),
         budget_(4 * static_cast<u64>(file.bytes.size()) + 4096) {}
 
   void run() {
@@ -116,8 +122,8 @@ private:
       report(Level::Error, "circle.model.operator_codes", "the operator codes are missing",
              "model.operator_codes");
     if (size_of(model_.buffers()) == 0) {
-      report(Level::Error, "circle.model.buffers", "the model has no buffers, not even the empty one",
-             "model.buffers");
+      report(Level::Error, "circle.model.buffers",
+             "the model has no buffers, not even the empty one", "model.buffers");
       return;
     }
     for (u32 i = 0; i < model_.buffers()->size() && spend(1); ++i) {
@@ -166,13 +172,13 @@ private:
              tensor_path(t) + ".type");
     check_shape(tensor, t);
     check_quantization(tensor, t);
-    if (const auto *name = tensor.name(); name && name->size() && spend(name->size() / 4 + 1) &&
-                                          !options_.only_fatal) {
-      const auto [it, fresh] = names_.try_emplace(
-          std::string_view(name->data(), name->size()), t);
+    if (const auto *name = tensor.name();
+        name && name->size() && spend(name->size() / 4 + 1) && !options_.only_fatal) {
+      const auto [it, fresh] = names_.try_emplace(std::string_view(name->data(), name->size()), t);
       if (!fresh)
         report(Level::Warning, "circle.tensor.name",
-               "the name '" + name->str() + "' is also that of tensor " + std::to_string(it->second),
+               "the name '" + name->str() + "' is also that of tensor " +
+                   std::to_string(it->second),
                tensor_path(t) + ".name");
     }
     const u32 buffers = size_of(model_.buffers());
@@ -249,7 +255,7 @@ private:
       const i64 axis = q->quantized_dimension();
       if (axis < 0 || axis >= rank)
         bad("channels along axis " + std::to_string(axis) + " of a tensor of rank " +
-            std::to_string(rank),
+                std::to_string(rank),
             Level::Fatal);
       else if (const i64 d = tensor.shape()->Get(static_cast<u32>(axis));
                d != scales && !(d == 1 && size_of(tensor.shape_signature())))
@@ -257,8 +263,8 @@ private:
             Level::Fatal);
     }
     const auto *mx = q->details_as_MXQuantization();
-    const bool is_mx = mx || tensor.type() == cs::TensorType_MXINT8 ||
-                       tensor.type() == cs::TensorType_MXFP4;
+    const bool is_mx =
+        mx || tensor.type() == cs::TensorType_MXINT8 || tensor.type() == cs::TensorType_MXFP4;
     const i64 mx_axis = mx ? mx->axis() : q->quantized_dimension();
     if (is_mx && (mx_axis < -static_cast<i64>(rank) || mx_axis >= rank))
       bad("blocks along axis " + std::to_string(mx_axis) + " of a tensor of rank " +
@@ -448,7 +454,8 @@ private:
       bool &listed = inputs ? s.is_input : s.is_output;
       if (listed)
         report(Level::Warning, "circle.io.duplicate",
-               "tensor " + std::to_string(t) + " is listed twice", at(subgraph_path_ + "." + what, i));
+               "tensor " + std::to_string(t) + " is listed twice",
+               at(subgraph_path_ + "." + what, i));
       listed = true;
       if (inputs)
         s.producer = State::kInput;
@@ -539,8 +546,7 @@ private:
         const u32 callee = calls_[s][next++];
         if (state[callee] == kOpen)
           report(Level::Fatal, "circle.subgraph.recursion",
-                 "subgraph " + std::to_string(callee) + " calls itself",
-                 at("model.subgraphs", s));
+                 "subgraph " + std::to_string(callee) + " calls itself", at("model.subgraphs", s));
         if (state[callee] == kNew) {
           state[callee] = kOpen;
           stack.push_back({callee, 0});

@@ -19,7 +19,10 @@ using ir::SymInt;
 using ir::Type;
 using ir::Value;
 
-template <class T> u32 size_of(const T *vector) { return vector ? vector->size() : 0; }
+template <class T>
+u32 size_of(const T *vector) {
+  return vector ? vector->size() : 0;
+}
 
 std::string tensor_name(const cs::Tensor &t) {
   return t.name() ? "tensor '" + t.name()->str() + "'" : "tensor";
@@ -36,17 +39,14 @@ bool is_dynamic(const cs::Tensor &t) {
 
 } // namespace
 
-SymInt FileReader::fresh_symbol() {
-  return ctx().sym().symbol("d" + std::to_string(symbols_++));
-}
+SymInt FileReader::fresh_symbol() { return ctx().sym().symbol("d" + std::to_string(symbols_++)); }
 
 Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tensor,
                                                           ElementType element) {
   const cs::QuantizationParameters *q = tensor.quantization();
   const bool mx = element == ElementType::MXINT8 || element == ElementType::MXFP4 ||
                   (q && q->details_type() == cs::QuantizationDetails_MXQuantization);
-  if (!q || (size_of(q->scale()) == 0 && !mx &&
-             q->details_type() == cs::QuantizationDetails_NONE))
+  if (!q || (size_of(q->scale()) == 0 && !mx && q->details_type() == cs::QuantizationDetails_NONE))
     return nullptr;
   // An axis may count from the end, so the rank is part of the key.
   const auto rank = static_cast<i32>(size_of(tensor.shape()));
@@ -92,18 +92,19 @@ Result<const ir::Constant *> FileReader::constant(const cs::Tensor &tensor, Type
   const auto size = wire_bytes(element, type.num_elements());
   if ((!size && !(bytes.empty() && type.num_elements() == 0)) || tensor.sparsity())
     return fail(ErrorKind::Unsupported, "circle.read.constant",
-                tensor.sparsity() ? std::string("sparse constants are not read")
-                                  : "constants of type " +
-                                        std::string(ir::element_type_name(element)) +
-                                        " are not read",
+                tensor.sparsity()
+                    ? std::string("sparse constants are not read")
+                    : "constants of type " + std::string(ir::element_type_name(element)) +
+                          " are not read",
                 tensor_name(tensor));
   const std::byte *data = bytes.data();
   std::shared_ptr<const void> owner = owner_;
   const auto align = static_cast<size_t>(std::max(ir::element_bytes(element), 1));
-  if (!bytes.empty() && (packed || reinterpret_cast<uintptr_t>(data) % std::min<size_t>(align, 8))) {
+  if (!bytes.empty() &&
+      (packed || reinterpret_cast<uintptr_t>(data) % std::min<size_t>(align, 8))) {
     // Many tensors may view one buffer: it is copied once.
-    Copy &copy = copies_[static_cast<u64>(tensor.buffer()) << 8 |
-                         (packed ? static_cast<u64>(element) : 0)];
+    Copy &copy =
+        copies_[static_cast<u64>(tensor.buffer()) << 8 | (packed ? static_cast<u64>(element) : 0)];
     if (!copy.data) {
       auto words = std::make_shared<std::vector<u64>>((bytes.size() * (packed ? 2 : 1) + 7) / 8);
       auto *to = reinterpret_cast<std::byte *>(words->data());
@@ -128,9 +129,14 @@ class SubgraphReader {
 public:
   SubgraphReader(FileReader &reader, u32 index, ir::Region &region, const NestedSubgraph &nested,
                  const ContractCheck &contract)
-      : reader_(reader), file_(reader.file()), graph_(reader.graph()),
-        sub_(*file_.model->subgraphs()->Get(index)), region_(region), nested_(nested),
-        contract_(contract), builder_(graph_, region) {
+      : reader_(reader),
+        file_(reader.file()),
+        graph_(reader.graph()),
+        sub_(*file_.model->subgraphs()->Get(index)),
+        region_(region),
+        nested_(nested),
+        contract_(contract),
+        builder_(graph_, region) {
     values_.assign(size_of(sub_.tensors()), nullptr);
     types_.assign(size_of(sub_.tensors()), Type());
   }
@@ -199,12 +205,11 @@ private:
     for (int i = 0; i < declared.rank(); ++i) {
       const bool dynamic = signature->Get(static_cast<u32>(i)) == -1;
       // A literal that inference found is not taken over: what is written back stays dynamic.
-      shape.push_back(!dynamic                                   ? declared.dim(i)
+      shape.push_back(!dynamic                                ? declared.dim(i)
                       : fits && inferred.dim(i).is_symbolic() ? inferred.dim(i)
-                                                                 : reader_.fresh_symbol());
+                                                              : reader_.fresh_symbol());
     }
-    return reader_.ctx().with_shape(declared,
-                                    std::span<const SymInt>(shape.data(), shape.size()));
+    return reader_.ctx().with_shape(declared, std::span<const SymInt>(shape.data(), shape.size()));
   }
 
   Result<Value *> value_of(u32 t) {
@@ -226,8 +231,8 @@ private:
     return values_[t];
   }
 
-  /// A variable starts with its buffer's content or with zeros, which take no memory: one element with
-  /// stride 0.
+  /// A variable starts with its buffer's content or with zeros, which take no memory: one element
+  /// with stride 0.
   Value *variable(const cs::Tensor &in, Type type, u32 t) {
     const ir::Constant *initial = nullptr;
     if (const auto bytes = payload(file_, in.buffer()); !bytes.empty())
@@ -240,8 +245,8 @@ private:
                                     std::shared_ptr<const void>(), strides);
     }
     const ir::NamedAttr attrs[] = {
-        {"name", reader_.ctx().string_attr(in.name() ? in.name()->string_view()
-                                                     : std::string_view())},
+        {"name",
+         reader_.ctx().string_attr(in.name() ? in.name()->string_view() : std::string_view())},
         {"value", ir::Attr::of_constant(initial)}};
     ir::Op *op = builder_.create_typed(ir::core_op::state, {}, attrs, std::span(&type, 1));
     graph_.set_name(op->result(), name_of(t));

@@ -43,8 +43,8 @@ private:
   u32 symbols_ = 0;
 };
 
-/// Called for every operator with its position, when a contract check is wanted: what inference says
-/// about it. `declared` are the result types of the file.
+/// Called for every operator with its position, when a contract check is wanted: what inference
+/// says about it. `declared` are the result types of the file.
 using ContractCheck = std::function<void(u32 op_index, const ir::Op &op, const Status &inferred,
                                          std::span<const ir::Type> expected)>;
 

@@ -11,7 +11,10 @@ namespace {
 
 namespace cs = ::circle;
 
-template <class T> u32 size_of(const T *vector) { return vector ? vector->size() : 0; }
+template <class T>
+u32 size_of(const T *vector) {
+  return vector ? vector->size() : 0;
+}
 
 std::string show(ir::Type t, const ir::SymTable &sym) {
   return std::string(ir::element_type_name(t.element())) + to_string(t.shape(), sym);
@@ -78,8 +81,7 @@ private:
     const std::string_view name = op.name();
     if (!status) {
       if (status.error().code != kUnknownCode)
-        report(o, "circle.operator.contract",
-               std::string(name) + ": " + status.error().message);
+        report(o, "circle.operator.contract", std::string(name) + ": " + status.error().message);
       return;
     }
     if (expected.size() != op.num_results()) {

@@ -10,14 +10,15 @@
 namespace chute::circle {
 
 struct VerifyOptions {
-  /// Recompute every operator's result types from operands and options (`circle.operator.contract`).
+  /// Recompute every operator's result types from operands and options
+  /// (`circle.operator.contract`).
   bool contracts = true;
   /// After that many findings the check ends with the note `circle.verify.more`.
   size_t max_findings = 1000;
 };
 
-/// Checks a `.circle` or `.tflite` file and reports findings in file order, each with a stable code and
-/// an object path ("model.subgraphs[0].operators[3].inputs[1]"). Errors mean that a runtime may
+/// Checks a `.circle` or `.tflite` file and reports findings in file order, each with a stable code
+/// and an object path ("model.subgraphs[0].operators[3].inputs[1]"). Errors mean that a runtime may
 /// reject the file or compute something else; warnings are hygiene. Linear in the file's size.
 ///
 /// Errors
@@ -30,12 +31,13 @@ struct VerifyOptions {
 ///   circle.index                  an index is out of range
 ///   circle.buffer.external        offset and size of an external payload do not fit the file
 ///   circle.tensor.type            an element type that the schema does not have
-///   circle.tensor.shape           a negative dimension, more than 255 dimensions or 2^56 elements, a
+///   circle.tensor.shape           a negative dimension, more than 255 dimensions or 2^56 elements,
+///   a
 ///                                 shape_signature that contradicts the shape
 ///   circle.tensor.size            a constant's bytes are not those of its shape and element type
 ///   circle.tensor.quantization    scales, zero points, axis do not fit each other or the tensor
-///   circle.tensor.producers       a tensor is produced twice, or although it is an input or a constant
-///   circle.tensor.undefined       a tensor is used but never defined
+///   circle.tensor.producers       a tensor is produced twice, or although it is an input or a
+///   constant circle.tensor.undefined       a tensor is used but never defined
 ///   circle.operator.order         an operator uses a tensor that a later one produces (or a cycle)
 ///   circle.operator.code          an operator code that the schema does not have
 ///   circle.operator.arity         missing operands, too many of them, a wrong number of results
@@ -44,7 +46,8 @@ struct VerifyOptions {
 ///   circle.operator.contract      declared result types are not those of operands and options
 ///   circle.subgraph.recursion     subgraphs call each other in a circle
 ///   circle.subgraph.interface     a called subgraph has other inputs or outputs than the call
-///   circle.signature              a signature names a tensor that is no input (output) of its subgraph
+///   circle.signature              a signature names a tensor that is no input (output) of its
+///   subgraph
 /// Warnings
 ///   circle.io.duplicate           a tensor is listed twice among inputs or outputs
 ///   circle.tensor.name            two tensors of a subgraph have one name

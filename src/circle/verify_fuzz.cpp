@@ -1,5 +1,5 @@
-// Any bytes: the verifier answers, the reader gives a graph exactly when nothing fatal was found, and
-// what was read can be written and read again.
+// Any bytes: the verifier answers, the reader gives a graph exactly when nothing fatal was found,
+// and what was read can be written and read again.
 #include "circle/ops.h"
 #include "circle/reader.h"
 #include "circle/verify.h"

@@ -1,4 +1,5 @@
-// The verifier on files with one thing wrong, made with the schema's own builder, and on damaged bytes.
+// The verifier on files with one thing wrong, made with the schema's own builder, and on damaged
+// bytes.
 #include "circle/verify.h"
 
 #include "circle/ops.h"
@@ -69,8 +70,8 @@ struct Parts {
       fb::Offset<void> options;
       auto kind = cs::BuiltinOptions_NONE;
       if (x.add_options) {
-        options = cs::CreateAddOptions(b, static_cast<cs::ActivationFunctionType>(x.activation))
-                      .Union();
+        options =
+            cs::CreateAddOptions(b, static_cast<cs::ActivationFunctionType>(x.activation)).Union();
         kind = cs::BuiltinOptions_AddOptions;
       } else if (x.relu_options) {
         options = cs::CreateSoftmaxOptions(b, 1).Union();
@@ -87,7 +88,8 @@ struct Parts {
                                          static_cast<cs::BuiltinOperator>(code)));
     std::vector<fb::Offset<cs::Buffer>> buf;
     for (const B &x : buffers)
-      buf.push_back(cs::CreateBufferDirect(b, x.data.empty() ? nullptr : &x.data, x.offset, x.size));
+      buf.push_back(
+          cs::CreateBufferDirect(b, x.data.empty() ? nullptr : &x.data, x.offset, x.size));
     const auto map = [&](const std::vector<std::pair<std::string, u32>> &m) {
       std::vector<fb::Offset<cs::TensorMap>> out;
       for (const auto &[name, tensor] : m)
@@ -170,7 +172,8 @@ TEST_F(VerifyTest, Indices) {
   const std::map<std::string, std::function<void()>> cases{
       {"circle.index@model.subgraphs[0].operators[0].inputs[1]", [&] { p.ops[0].inputs[1] = 99; }},
       {"circle.index@model.subgraphs[0].operators[0].inputs[0]", [&] { p.ops[0].inputs[0] = -2; }},
-      {"circle.index@model.subgraphs[0].operators[1].outputs[0]", [&] { p.ops[1].outputs[0] = -1; }},
+      {"circle.index@model.subgraphs[0].operators[1].outputs[0]",
+       [&] { p.ops[1].outputs[0] = -1; }},
       {"circle.index@model.subgraphs[0].operators[1].opcode_index", [&] { p.ops[1].code = 2; }},
       {"circle.index@model.subgraphs[0].tensors[3].buffer", [&] { p.tensors[3].buffer = 7; }},
       {"circle.index@model.subgraphs[0].inputs[0]", [&] { p.inputs[0] = 4; }},
@@ -188,7 +191,8 @@ TEST_F(VerifyTest, Tensors) {
   const std::map<std::string, std::function<void()>> cases{
       {"circle.tensor.type@model.subgraphs[0].tensors[0].type",
        [&] { p.tensors[0].type = static_cast<cs::TensorType>(99); }},
-      {"circle.tensor.shape@model.subgraphs[0].tensors[0].shape", [&] { p.tensors[0].shape[0] = -4; }},
+      {"circle.tensor.shape@model.subgraphs[0].tensors[0].shape",
+       [&] { p.tensors[0].shape[0] = -4; }},
       {"circle.tensor.shape@model.subgraphs[0].tensors[2].shape_signature",
        [&] { p.tensors[2].signature = {-1}; }},
       {"circle.tensor.size@model.subgraphs[0].tensors[1]", [&] { p.buffers[1].data.resize(20); }},
@@ -233,7 +237,8 @@ TEST_F(VerifyTest, HugeShapes) {
 /// A cycle is a use before production, wherever it is entered.
 TEST_F(VerifyTest, Cycle) {
   p.ops[0].inputs = {0, 3};
-  EXPECT_EQ(findings(p).find("circle.operator.order@model.subgraphs[0].operators[1].outputs[0]"), 0u);
+  EXPECT_EQ(findings(p).find("circle.operator.order@model.subgraphs[0].operators[1].outputs[0]"),
+            0u);
 }
 
 TEST_F(VerifyTest, Operators) {
@@ -305,8 +310,7 @@ TEST_F(VerifyTest, Recursion) {
   const std::vector<fb::Offset<cs::Buffer>> buffers{cs::CreateBuffer(b)};
   b.Finish(cs::CreateModelDirect(b, 0, &codes, &subgraphs, "", &buffers), "CIR0");
   const auto *bytes = reinterpret_cast<const std::byte *>(b.GetBufferPointer());
-  EXPECT_EQ(findings({bytes, bytes + b.GetSize()}),
-            "circle.subgraph.recursion@model.subgraphs[1]");
+  EXPECT_EQ(findings({bytes, bytes + b.GetSize()}), "circle.subgraph.recursion@model.subgraphs[1]");
 }
 
 TEST_F(VerifyTest, FindingsAreBounded) {

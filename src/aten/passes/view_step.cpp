@@ -77,10 +77,10 @@ ViewStep step_of(ir::Context &ctx, const ir::Op &op, u32 index) {
     ON(to_dtype)
     ON(to_dtype_layout)
     ON(to_other)
-    ON(to_prim_dtype) s.kind =
-        op.attr("copy").kind() == ir::AttrKind::Bool && op.attr("copy").as_bool() ? Kind::Copy
-        : from.element() == to.element()                                          ? Kind::Same
-                                                                                  : Kind::Copy;
+    ON(to_prim_dtype)
+    s.kind = op.attr("copy").kind() == ir::AttrKind::Bool && op.attr("copy").as_bool() ? Kind::Copy
+             : from.element() == to.element()                                          ? Kind::Same
+                                                                                       : Kind::Copy;
     break;
     ON(type_as) s.kind = from.element() == to.element() ? Kind::Same : Kind::Copy;
     break;
@@ -109,8 +109,8 @@ ViewStep step_of(ir::Context &ctx, const ir::Op &op, u32 index) {
     ON(split_sizes)
     ON(split_with_sizes)
     ON(chunk)
-    ON(unsafe_chunk) ON(tensor_split_indices) ON(tensor_split_sections)
-        part(dim_attr(op, "dim", rank));
+    ON(unsafe_chunk)
+    ON(tensor_split_indices) ON(tensor_split_sections) part(dim_attr(op, "dim", rank));
     break;
     ON(hsplit_int) part(rank == 1 ? 0 : 1);
     break;
@@ -161,9 +161,9 @@ ViewStep step_of(ir::Context &ctx, const ir::Op &op, u32 index) {
     ON(reshape)
     ON(reshape_as)
     ON(view_as)
-    ON(flatten_using_ints) ON(unflatten_int) ON(squeeze) ON(squeeze_dim) ON(squeeze_dims)
-        ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d) ON(contiguous)
-            s.kind = Kind::Reshape;
+    ON(flatten_using_ints)
+    ON(unflatten_int) ON(squeeze) ON(squeeze_dim) ON(squeeze_dims) ON(unsqueeze) ON(ravel)
+        ON(atleast_1d) ON(atleast_2d) ON(atleast_3d) ON(contiguous) s.kind = Kind::Reshape;
     break;
     ON(expand) ON(expand_as) ON(broadcast_to) s.kind = Kind::Expand;
     break;
