@@ -7,6 +7,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 
 namespace chute::cli {
 
@@ -21,7 +23,7 @@ void Args::option(const char *names, std::string &target, const char *help, bool
   app_->add_option(names, target, help)->required(required)->capture_default_str();
 }
 void Args::option(const char *names, u64 &target, const char *help) {
-  app_->add_option(names, target, help);
+  app_->add_option(names, target, help)->check(CLI::NonNegativeNumber);
 }
 void Args::option(const char *names, std::vector<std::string> &target, const char *help) {
   app_->add_option(names, target, help)->delimiter(',')->allow_extra_args(false);
@@ -42,11 +44,38 @@ constexpr const char *kFooter =
     "5 an output file could not be written.\n"
     "`chute VERB --help` shows a verb's options and examples.";
 
+constexpr u64 kMaxThreads = 1024;
+
 struct Verb {
   const char *name;
   std::unique_ptr<Command> command;
   CLI::App *app;
 };
+
+/// Sizes come from the input file, so that running out of memory is a matter of input.
+int run(Command &command, Session &session) {
+  try {
+    return command.run(session);
+  } catch (const std::bad_alloc &) {
+  } catch (const std::length_error &) {
+  }
+  Diagnostic d;
+  d.kind = ErrorKind::Failure;
+  d.code = "cli.memory";
+  d.message = "there is not enough memory for the sizes that this file gives";
+  return session.fail(std::move(d));
+}
+
+/// A listing that did not reach a full disk is a failure, not a success with half a file.
+int flush_output(Session &session, int code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return code;
+  Diagnostic d;
+  d.kind = ErrorKind::Output;
+  d.code = "cli.stdout";
+  d.message = "standard output could not be written";
+  return session.fail(std::move(d));
+}
 
 int write_trace(Session &session, int code) {
   if (session.trace.empty())
@@ -83,7 +112,8 @@ int dispatch(int argc, char **argv) {
     verb.command->declare(args);
     verb.app->add_flag("--json", session.json, "Diagnostics and results as JSON");
     verb.app->add_flag("-q,--quiet", session.quiet, "No progress");
-    verb.app->add_option("--threads", session.threads, "Worker threads (default: all cores)");
+    verb.app->add_option("--threads", session.threads, "Worker threads (default: all cores)")
+        ->check(CLI::Range(u64{0}, kMaxThreads));
     verb.app->add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
   }
   try {
@@ -96,7 +126,7 @@ int dispatch(int argc, char **argv) {
     Trace::global().enable();
   for (Verb &verb : verbs)
     if (verb.app->parsed())
-      return write_trace(session, verb.command->run(session));
+      return write_trace(session, flush_output(session, run(*verb.command, session)));
   return static_cast<int>(ErrorKind::Usage);
 }
 

@@ -3,9 +3,17 @@
 #include "ir/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 namespace chute::cli {
+
+namespace {
+
+/// What passes look up in their settings; a name that none of them reads is a spelling mistake.
+constexpr std::array<std::string_view, 1> kSettings{"fold_growth_limit"};
+
+} // namespace
 
 void PassOptions::declare(Args &args) {
   args.option("--print-after", print_after_,
@@ -33,6 +41,10 @@ bool PassOptions::fill(pass::PipelineOptions &out, Diagnostics &diagnostics) con
     const size_t equals = s.find('=');
     if (equals == std::string::npos || equals == 0)
       usage("cli.set", "'" + s + "' is not name=value", "for example --set fold_growth_limit=2");
+    else if (const auto name = std::string_view(s).substr(0, equals);
+             std::find(kSettings.begin(), kSettings.end(), name) == kSettings.end())
+      usage("cli.set", "no pass has a setting '" + std::string(name) + "'",
+            "the settings are: " + std::string(kSettings[0]));
     else
       out.settings[s.substr(0, equals)] = s.substr(equals + 1);
   }

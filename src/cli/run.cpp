@@ -53,7 +53,7 @@ private:
     const ir::SymTable &sym = graph_.context().sym();
     const auto value = sym.evaluate(d, [&](ir::SymInt symbol) -> std::optional<i64> {
       const ir::SymRange range = sym.range(symbol);
-      return std::clamp<i64>(2, std::max<i64>(range.min, 1), std::max<i64>(range.max, 1));
+      return std::max<i64>({1, range.min, std::min<i64>(2, range.max)});
     });
     return value.value_or(1);
   }
@@ -98,7 +98,7 @@ public:
                               session.diagnostics, {}, records))
         return session.finish();
     }
-    auto inputs = gather(graph);
+    auto inputs = gather(graph, session.diagnostics);
     if (!inputs)
       return session.fail(std::move(inputs.error()));
     eval::EvalOptions options;
@@ -110,7 +110,30 @@ public:
   }
 
 private:
-  Result<std::vector<eval::Tensor>> gather(const ir::Graph &graph) {
+  /// `given` with the element type that the model takes, where both are floating point: NumPy has no
+  /// bf16, and a Circle file takes f32 where its program took f16 or f64.
+  static eval::Tensor fitted(const eval::Tensor &given, const ir::InputInfo &input,
+                             Diagnostics &diagnostics) {
+    const ir::Type type = input.value->type();
+    if (!type.is_tensor() || type.element() == given.element() ||
+        !ir::is_float(type.element()) || !ir::is_float(given.element()))
+      return given;
+    eval::Tensor out = eval::Tensor::zeros(type.element(), given.shape());
+    const auto item = static_cast<i64>(out.item_bytes());
+    for (i64 i = 0; i < out.num_elements(); ++i)
+      ir::store_element(type.element(), given.at(i), out.mutable_data() + i * item);
+    Diagnostic d;
+    d.severity = Severity::Note;
+    d.kind = ErrorKind::None;
+    d.code = "run.input.converted";
+    d.object = input.name;
+    d.message = "converted from " + std::string(ir::element_type_name(given.element())) + " to " +
+                std::string(ir::element_type_name(type.element()));
+    diagnostics.add(std::move(d));
+    return out;
+  }
+
+  Result<std::vector<eval::Tensor>> gather(const ir::Graph &graph, Diagnostics &diagnostics) {
     std::vector<std::pair<std::string, eval::Tensor>> arrays;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       auto read = eval::read_numpy(inputs_[i]);
@@ -147,7 +170,7 @@ private:
         return fail(ErrorKind::Usage, "run.input.missing",
                     "no array named '" + input.name + "' or '" + by_position + "'", model_,
                     "`chute inspect` lists the model's inputs");
-      out.push_back(*given);
+      out.push_back(fitted(*given, input, diagnostics));
     }
     return out;
   }

@@ -88,7 +88,7 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op, std::span<const Tens
   if (!kernel)
     return at(graph, op, ErrorKind::Unsupported, "eval.no_kernel",
               "the evaluator has no kernel for " + std::string(op.name()),
-              "run `normalize, functionalize, decompose` first, or compare without this part");
+              "`chute convert` lists every operator without a lowering, and a way out for each");
   // Kernels see stored numbers; only moving those means the same as moving what they stand for.
   const auto quantized = [](const ir::Value *v) {
     return v && v->type().is_tensor() && v->type().quant();

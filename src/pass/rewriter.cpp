@@ -150,6 +150,22 @@ private:
       slot_[worklist_[i]->id()] = static_cast<u32>(i + 1);
   }
 
+  /// Drops what was queued since the worklist had this length, newest first, and erases what a rule
+  /// built and left unused. A rule that built something, found that it does not fit and took it away
+  /// again has touched the uses of its operands: queueing for that would show it the same operator
+  /// for ever.
+  void forget_from(size_t length) {
+    while (worklist_.size() > length) {
+      Op *op = worklist_.back();
+      worklist_.pop_back();
+      if (!op)
+        continue;
+      slot_[op->id()] = 0;
+      if (is_removable(op->def()) && is_unused(*op))
+        graph_.erase(op);
+    }
+  }
+
   /// False when the run has to stop.
   bool visit(Op &op, u64 budget) {
     const ir::OpDef &def = op.def();
@@ -164,8 +180,11 @@ private:
       ++counters_.patterns_tried;
       ++local_[id].tried;
       current_pattern_ = id;
-      if (!patterns_.patterns()[id].apply(op, rewriter_))
+      const size_t queued = worklist_.size();
+      if (!patterns_.patterns()[id].apply(op, rewriter_)) {
+        forget_from(queued);
         continue;
+      }
       changed_ = true;
       ++local_[id].rewrites;
       ++counters_.rewrites;

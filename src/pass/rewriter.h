@@ -22,6 +22,7 @@ using RewriteFn = bool (*)(ir::Op &op, Rewriter &rw);
 /// first decides, reading only; then either changes the graph through `rw` and returns true, or
 /// changes nothing and returns false (with rw.reject("reason") where a near miss deserves a line in
 /// --stats).
+/// What a pattern built to find out is erased again when it returns false.
 struct Pattern {
   std::string_view name; ///< kebab-case, unique within a pass
   std::vector<ir::OpCode> roots;

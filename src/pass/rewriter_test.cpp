@@ -115,6 +115,30 @@ TEST_F(RewriterTest, ALoopOfRewritesIsAnErrorThatNamesBothPatterns) {
   EXPECT_NE(d.message.find("sigmoid-to-relu"), std::string::npos);
 }
 
+/// Builds on the operator's operand, finds that it does not fit, and takes some of it away again.
+bool gives_up(Op &op, Rewriter &rw) {
+  const ir::Type type = op.result()->type();
+  const auto build = [&](Value *x) {
+    return rw.before(op).create_typed(aten::op::neg, std::array{x}, {},
+                                      std::span<const ir::Type>(&type, 1));
+  };
+  build(build(op.operand(0))->result()); // left for the driver
+  rw.erase(*build(op.operand(0)));
+  return false;
+}
+
+TEST_F(RewriterTest, ARuleThatGivesUpIsNotAskedAgain) {
+  Value *v = graph.add_argument(graph.body(), type);
+  for (int i = 0; i < 5; ++i)
+    v = op(aten::op::relu, {v});
+  ir::Builder(graph, graph.body()).ret(std::array{v});
+  PatternSet set;
+  set.add("gives-up", {aten::op::relu}, gives_up);
+  EXPECT_FALSE(run(set));
+  EXPECT_EQ(stats[0].tried, 5u);
+  EXPECT_EQ(graph.body().num_ops(), 6u);
+}
+
 TEST_F(RewriterTest, StopsAtTheRewriteLimit) {
   Value *v = graph.add_argument(graph.body(), type);
   for (int i = 0; i < 8; ++i)

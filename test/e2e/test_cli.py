@@ -49,7 +49,9 @@ def test_passes_lists_each_with_a_summary():
     assert all(p["summary"] for p in listed)
 
 
-@pytest.mark.parametrize("arguments", [(), ("convert",), ("frobnicate",), ("verify", "--no-such-option", "x.circle")])
+@pytest.mark.parametrize("arguments", [(), ("convert",), ("frobnicate",), ("verify", "--no-such-option", "x.circle"),
+                                       ("run", EXAMPLE, "--threads", "99999999"), ("run", EXAMPLE, "--seed", "-1"),
+                                       ("convert", EXAMPLE, "-o", "x.circle", "--set", "no_such_setting=1")])
 def test_usage_errors(arguments):
     assert chute(*arguments, expect=2).stderr if arguments else chute("nothing", expect=2)
 
@@ -67,6 +69,12 @@ def test_missing_and_unreadable_inputs(tmp_path):
 def test_output_that_cannot_be_written(linear, tmp_path):
     chute("convert", linear, "-o", tmp_path / "no" / "such" / "folder" / "out.circle", expect=5)
     assert not any(tmp_path.iterdir())
+
+
+def test_standard_output_that_cannot_be_written(linear):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([CHUTE, "inspect", linear, "--ir"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 5 and "cli.stdout" in done.stderr
 
 
 def test_unsupported_operators_are_all_listed(exotic, tmp_path):
@@ -135,10 +143,21 @@ def test_run_forms(linear, models, tmp_path):
     assert np.array_equal(seeded[0], seeded[1]) and not np.array_equal(seeded[0], seeded[2])
 
 
+def test_run_converts_floating_point_inputs(linear, models, tmp_path):
+    """A bf16 program's inputs have no NumPy form, and a Circle file takes f32 where its program took f64."""
+    x = np.load(models / "linear" / "inputs.npz")["in0"]
+    np.save(tmp_path / "wide.npy", x.astype(np.float64))
+    done = chute("run", linear, "--inputs", tmp_path / "wide.npy", "-o", tmp_path / "out.npz")
+    assert "run.input.converted" in done.stderr and "from f64 to f32" in done.stderr
+    chute("run", linear, "--inputs", models / "linear" / "inputs.npz", "-o", tmp_path / "same.npz")
+    assert np.array_equal(np.load(tmp_path / "out.npz")["out0"], np.load(tmp_path / "same.npz")["out0"])
+
+
 def test_run_refuses_wrong_inputs(linear, tmp_path):
     np.savez(tmp_path / "shape.npz", in0=np.zeros((7, 7), np.float32))
     np.savez(tmp_path / "none.npz", other=np.zeros((3, 8), np.float32))
-    for name in ("shape", "none"):
+    np.savez(tmp_path / "kind.npz", in0=np.zeros((3, 8), np.int64))
+    for name in ("shape", "none", "kind"):
         done = chute("run", linear, "--inputs", tmp_path / f"{name}.npz", "-o", tmp_path / "out.npz", expect=2)
         assert done.stderr and not (tmp_path / "out.npz").exists()
 

@@ -39,8 +39,9 @@ bool contains_any(std::string_view name, std::initializer_list<std::string_view>
 }
 
 std::string way_out(const ir::Op &op) {
-  const std::string_view name = op.name();
-  if (op.opcode() == ir::core_op::unregistered)
+  const bool registered = op.opcode() != ir::core_op::unregistered;
+  const std::string_view name = registered ? op.name() : op.attr(0).as_string();
+  if (!name.starts_with("aten.") && !registered)
     return "express the custom operator with ATen operators, or keep it out of the exported part";
   if (contains_any(name, {"dropout", "rrelu"}))
     return "call model.eval() before torch.export.export";

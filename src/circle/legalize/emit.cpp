@@ -1,6 +1,7 @@
 #include "circle/legalize/emit.h"
 
 #include "ir/element_convert.h"
+#include "ir/text.h"
 #include "support/check.h"
 
 #include <algorithm>
@@ -398,7 +399,14 @@ bool Emit::finish(std::span<Value *const> values) {
     bool same = want.element() == got.element() && want.rank() == got.rank();
     for (int d = 0; same && d < want.rank(); ++d)
       same = want.dim(d).is_symbolic() || got.dim(d).is_symbolic() || want.dim(d) == got.dim(d);
-    CHUTE_CHECK(same, "a lowering changed the type of a result");
+    if (!same) {
+      // A program whose recorded types contradict each other gets here, too: it is input.
+      rw.error(pass::at_op(graph(), op, ErrorKind::Failure, "circle.rule.type",
+                           "its lowering gives " + ir::print(context(), got) +
+                               " where the program records " + ir::print(context(), want),
+                           "the archive is damaged, or this is a fault in chute: please report it"));
+      return false;
+    }
     // The exporter's expressions are the ones that inputs and other values share.
     if (values[i]->producer() && !constant_of(values[i]))
       graph().set_type(values[i], want);
