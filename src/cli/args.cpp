@@ -23,7 +23,9 @@ void Args::option(const char *names, std::string &target, const char *help, bool
   app_->add_option(names, target, help)->required(required)->capture_default_str();
 }
 void Args::option(const char *names, u64 &target, const char *help) {
-  app_->add_option(names, target, help)->check(CLI::NonNegativeNumber);
+  app_->add_option(names, target, help)->check([](const std::string &text) {
+    return text.starts_with('-') ? "'" + text + "' is negative" : std::string();
+  });
 }
 void Args::option(const char *names, std::vector<std::string> &target, const char *help) {
   app_->add_option(names, target, help)->delimiter(',')->allow_extra_args(false);
@@ -113,7 +115,9 @@ int dispatch(int argc, char **argv) {
     verb.app->add_flag("--json", session.json, "Diagnostics and results as JSON");
     verb.app->add_flag("-q,--quiet", session.quiet, "No progress");
     verb.app->add_option("--threads", session.threads, "Worker threads (default: all cores)")
-        ->check(CLI::Range(u64{0}, kMaxThreads));
+        ->check([](const std::string &text) {
+          return CLI::Range(u64{0}, kMaxThreads)(text);
+        });
     verb.app->add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
   }
   try {

@@ -228,6 +228,10 @@ case("accumulate_in_loop", accumulate_in_loop, f(3, 4))
 case("output_of_a_view", output_of_a_view, f(2, 3))
 case("fused_value_is_output", lambda x, w: (lambda y: (y, F.relu(y + 1)))(F.linear(x, w)), f(2, 4), f(3, 4))
 
+case("attention_cache_lengths", lambda q, k, v, p, n: F.scaled_dot_product_attention(q, torch.cat((k, p), 2), torch.cat((v, n), 2)),
+     f(1, 2, 1, 4), f(1, 2, 6, 4), f(1, 2, 6, 4), f(1, 2, 1, 4), f(1, 2, 1, 4), rtol=1e-4, atol=1e-4,
+     dynamic=(({}, {2: torch.export.Dim.AUTO}, {2: torch.export.Dim.AUTO}, {}, {}),))
+
 
 # Constants
 class EqualConstants(nn.Module):
