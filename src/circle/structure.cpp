@@ -347,6 +347,14 @@ private:
                std::string(def.name) + " needs operand " + std::to_string(most - 1) + ", '" +
                    std::string(spec.name) + "'",
                op_path(o) + ".inputs");
+      // A list of operands is the last one of its operator.
+      if (spec.arity == ir::OperandArity::Variadic)
+        for (u32 i = most; i < inputs; ++i)
+          if (op.inputs()->Get(i) == -1)
+            report(Level::Fatal, "circle.operator.arity",
+                   std::string(def.name) + " needs every operand of '" + std::string(spec.name) +
+                       "'",
+                   op_path(o) + ".inputs[" + std::to_string(i) + "]");
     }
     if (!variadic && inputs > most)
       report(Level::Fatal, "circle.operator.arity",

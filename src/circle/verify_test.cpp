@@ -252,6 +252,12 @@ TEST_F(VerifyTest, Operators) {
   p.ops[1].outputs.clear();
   EXPECT_NE(findings(p).find("circle.operator.arity@model.subgraphs[0].operators[1].outputs"),
             std::string::npos);
+  // An absent operand in a list (CONCATENATION): found by the fuzzer, since graphs refuse it.
+  p = {};
+  p.codes[1] = 2;
+  p.ops[1].inputs = {2, -1};
+  EXPECT_NE(findings(p).find("circle.operator.arity@model.subgraphs[0].operators[1].inputs[1]"),
+            std::string::npos);
   p = {};
   p.codes[1] = 250;
   EXPECT_EQ(findings(p), "circle.operator.code@model.subgraphs[0].operators[1]");
