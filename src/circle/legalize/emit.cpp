@@ -169,12 +169,23 @@ bool Emit::is_static(std::string_view name) const {
 
 Value *Emit::operator()(OpCode code, std::span<Value *const> operands,
                         std::span<const NamedAttr> attrs) {
-  return b_.create(code, operands, attrs);
+  if (!failed_) {
+    auto made = b_.try_create(code, operands, attrs);
+    if (made)
+      return (*made)->result();
+    // Recorded types that contradict each other get here, too: they are input.
+    failed_ = true;
+    rw.error(pass::at_op(graph(), op, ErrorKind::Failure, "circle.rule.type",
+                         "its lowering does not fit its operands: " + made.error().message,
+                         "the archive is damaged, or this is a fault in chute: please report it"));
+  }
+  return op.result(0);
 }
 
 Value *Emit::operator()(OpCode code, std::initializer_list<Value *> operands,
                         std::initializer_list<NamedAttr> attrs) {
-  return b_.create(code, operands, attrs);
+  return (*this)(code, std::span<Value *const>(operands.begin(), operands.size()),
+                 std::span<const NamedAttr>(attrs.begin(), attrs.size()));
 }
 
 ir::Op *Emit::typed(OpCode code, std::span<Value *const> operands, std::span<const NamedAttr> attrs,
@@ -390,6 +401,8 @@ std::nullptr_t Emit::unsupported(std::string reason, std::string hint) {
 }
 
 bool Emit::finish(std::span<Value *const> values) {
+  if (failed_)
+    return false;
   for (u32 i = 0; i < op.num_results(); ++i) {
     if (!values[i])
       continue;

@@ -155,6 +155,7 @@ public:
 
 private:
   ir::Builder b_;
+  bool failed_ = false; ///< an operator could not be made; the error is reported
 };
 
 using LowerFn = Value *(*)(Emit &);
