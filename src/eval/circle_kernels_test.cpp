@@ -81,6 +81,13 @@ const Pair kPairs[] = {
      R"(%p = aten.permute.default(%x) {dims = [0, 3, 1, 2]} : f32[1,2,3,4]
         %c = aten.upsample_bilinear2d.vec(%p) {output_size = [6, 7], align_corners = false, scale_factors = none} : f32[1,2,6,7]
         %y = aten.permute.default(%c) {dims = [0, 2, 3, 1]} : f32[1,6,7,2])"},
+    // Scaling by a whole factor without half pixels: even positions are elements, odd ones means.
+    {"custom_resize", "%x: f32[1,1,2,1]",
+     R"(%y = circle_custom.resize_bilinear.default(%x) {size = [1, 4], align_corners = false, half_pixel_centers = false} : f32[1,1,4,1])",
+     R"(%m = aten.mean.dim(%x) {dim = [2], keepdim = true} : f32[1,1,1,1]
+        %a = aten.slice.Tensor(%x) {dim = 2, start = 0, end = 1, step = 1} : f32[1,1,1,1]
+        %b = aten.slice.Tensor(%x) {dim = 2, start = 1, end = 2, step = 1} : f32[1,1,1,1]
+        %y = aten.cat.default(%a, %m, %b, %b) {dim = 2} : f32[1,1,4,1])"},
     {"fully_connected", "%x: f32[2,3,4], %w: f32[5,4], %b: f32[5]",
      R"(%y = circle.fully_connected(%x, %w, %b) {keep_num_dims = true, fused_activation_function = "RELU"} : f32[2,3,5])",
      R"(%l = aten.linear.default(%x, %w, %b) : f32[2,3,5]

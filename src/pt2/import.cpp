@@ -246,6 +246,7 @@ bool Importer::node(const Decoded &d, const DecodedNode &n) {
       break;
     case Target::Kind::ControlFlow: outcome = control_flow(t, d, n); break;
     case Target::Kind::Inline:
+    case Target::Kind::Autocast:
       outcome = inline_graph(d, n) ? Outcome::Done : Outcome::Failed;
       break;
     case Target::Kind::Unregistered: break;
@@ -323,7 +324,12 @@ bool Importer::inline_graph(const Decoded &d, const DecodedNode &n) {
         syms_.try_emplace(ctx_.intern(item.string()).id, literals[i]);
       }
     }
-    if (!nodes(text.nodes))
+    const ir::ElementType outer_autocast = autocast_;
+    if (target(n.target).kind == Target::Kind::Autocast)
+      autocast_ = autocast_element(d, n, at);
+    const bool imported = nodes(text.nodes);
+    autocast_ = outer_autocast;
+    if (!imported)
       return false;
     for (const Extent &e : text.outputs) {
       scratch_.clear();

@@ -40,6 +40,7 @@ struct Target {
     Registered,
     Unregistered,
     Inline,      ///< wrap_with_*: its body takes its place
+    Autocast,    ///< the same, with the conversions that the mode makes
     ControlFlow, ///< regions
   };
   Kind kind = Kind::Unregistered;
@@ -151,6 +152,10 @@ private:
   bool fill_scalars(Values &operands, const std::vector<std::pair<size_t, ir::Attr>> &scalars);
   bool result_types(const Decoded &d, const DecodedNode &n);
   bool finish(ir::Op *op, const Target &t);
+  // import_autocast.cpp
+  ir::ElementType autocast_element(const Decoded &d, const DecodedNode &n, u32 graph) const;
+  /// Converts the operands of a new, detached operator as the region's autocast mode did.
+  void apply_autocast(ir::Op *op);
   bool only_sizes(const Decoded &d, const DecodedNode &n, const Target &t);
 
   ir::Graph &graph_;
@@ -172,6 +177,9 @@ private:
   u32 depth_ = 0; ///< of nested graphs
   std::vector<std::pair<u32, Name>> saved_;
   ir::Region *region_;
+  /// What the surrounding wrap_with_autocast converts to; None outside and where it is switched
+  /// off.
+  ir::ElementType autocast_ = ir::ElementType::None;
   /// Rank-0 constants of the current region by element type and bits.
   boost::unordered_flat_map<u64, ir::Value *> scalars_[ir::kNumElementTypes];
 

@@ -43,9 +43,10 @@ Target &Importer::target(std::string_view text) {
   constexpr std::string_view kOps = "torch.ops.";
   t->name = text.starts_with(kOps) ? text.substr(kOps.size()) : text;
   t->def = ir::Registry::global().find(t->name);
-  if (t->name == "higher_order.wrap_with_set_grad_enabled" ||
-      t->name == "higher_order.wrap_with_autocast") {
+  if (t->name == "higher_order.wrap_with_set_grad_enabled") {
     t->kind = Target::Kind::Inline;
+  } else if (t->name == "higher_order.wrap_with_autocast") {
+    t->kind = Target::Kind::Autocast;
   } else if (t->def && t->def->has(ir::trait::kRegions)) {
     t->kind = Target::Kind::ControlFlow;
   } else if (t->def && !t->name.starts_with("core.")) {
@@ -372,6 +373,8 @@ Importer::Outcome Importer::registered(Target &t, const Decoded &d, const Decode
   }
   ir::Op *op = graph_.create(def.opcode, {operands.data(), operands.size()},
                              {attrs.data(), attrs.size()}, types_, loc_);
+  if (autocast_ != ElementType::None)
+    apply_autocast(op);
   return finish(op, t) ? Outcome::Done : Outcome::Failed;
 }
 

@@ -26,9 +26,7 @@ fs::path shared() {
 }
 
 /// Archives in which the record is not what the operators say by themselves.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKnown{{
-    {"autoc", "operators of an autocast region, inlined: recorded in bf16 on f32 operands"},
-    {"hop", "the same"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kKnown{{
     {"symin", "a slice up to s86 of s77: export assumed s86 <= s77, inference takes the smaller"},
 }};
 

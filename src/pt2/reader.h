@@ -63,7 +63,8 @@ struct Summary {
 ///  element
 ///    type that PyTorch's promotion of Python numbers leads to.
 ///  * Result types are the recorded ones. An absent result has None type.
-///  * `wrap_with_set_grad_enabled` and `wrap_with_autocast` are replaced by their bodies; cond,
+///  * `wrap_with_set_grad_enabled` and `wrap_with_autocast` are replaced by their bodies, with the
+///  conversions that autocast made as `aten._to_copy`; cond,
 ///    while_loop, map and scan are `higher_order.*` with regions that capture nothing.
 ///  * Operators without a table row are `core.unregistered` with every argument.
 ///

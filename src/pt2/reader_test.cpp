@@ -90,7 +90,7 @@ TEST_P(Golden, Verifies) {
 INSTANTIATE_TEST_SUITE_P(Archives, Golden,
                          testing::Values("linear", "views", "dynamic", "mutation",
                                          "mutation_functional", "control", "control_functional",
-                                         "lists"),
+                                         "lists", "autocast"),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST(Reader, OtherLayoutsHoldTheSameProgram) {

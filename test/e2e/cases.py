@@ -354,6 +354,8 @@ case("norm", lambda x: torch.linalg.vector_norm(x, dim=-1), f(3, 9))
 case("logsumexp", lambda x: torch.logsumexp(x, dim=-1), f(3, 9))
 case("cumsum", lambda x: x.cumsum(dim=1), f(3, 5))
 case("topk", lambda x: tuple(torch.topk(x, 3)), f(2, 9))
+case("topk_one", lambda x: tuple(torch.topk(x, 1)), f(2, 9))
+case("topk_one_smallest", lambda x: tuple(torch.topk(x, 1, dim=1, largest=False)), f(2, 9, 3))
 
 # Joining and cutting
 case("cat", lambda x, y: torch.cat((x, y), dim=1), f(2, 3), f(2, 5))

@@ -258,3 +258,30 @@ class StridedParameters(nn.Module):
 case("equal_constants", EqualConstants, f(2, 3))
 case("strided_parameters", StridedParameters, f(2, 4))
 case("constant_expression", lambda x: x + (torch.arange(6.0).view(2, 3) * 2).exp().t().reshape(2, 3), f(2, 3))
+
+
+# Autocast regions: conversions that the recorded operators do not show
+class Autocast(nn.Module):
+    def __init__(self, dtype=torch.bfloat16):
+        super().__init__()
+        self.dtype = dtype
+        self.q, self.k, self.out = nn.Linear(8, 8), nn.Linear(8, 8, bias=False), nn.Linear(8, 3)
+        self.conv, self.norm = nn.Conv1d(4, 4, 3, padding=1), nn.LayerNorm(8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=self.dtype):
+            y = self.norm(self.conv(x))
+            a = F.scaled_dot_product_attention(self.q(y), self.k(y), x)
+            b = torch.softmax(self.q(y) @ self.k(x).transpose(-1, -2), -1) @ x
+            with torch.autocast("cpu", enabled=False):
+                c = F.linear(x, self.k.weight)
+            z = self.out(a + b * 0.5) + self.k(x).prod(-1, keepdim=True)
+            w = torch.cat([z, x], -1) + F.gelu(z).sum(-1, keepdim=True)
+        return z.float(), w.float(), c
+
+
+case("autocast_bf16", Autocast, f(2, 4, 8), rtol=5e-2, atol=5e-2)
+case("autocast_f16", lambda: Autocast(torch.float16), f(2, 4, 8), rtol=1e-2, atol=1e-2)
+
+# A NaN is the median of its row, and its position the first NaN's
+case("median_dim_nan", lambda x: tuple(torch.where(x > 1.5, float("nan"), x).median(1)), f(6, 5))

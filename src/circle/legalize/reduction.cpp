@@ -89,7 +89,8 @@ Value *cumprod(Emit &e) {
   return y;
 }
 
-/// TOPK_V2 takes the greatest of the last dimension; the others by negation and transposition.
+/// TOPK_V2 takes the greatest of the last dimension; the others by negation and transposition. A
+/// single one is a reduction, which more runtimes execute.
 std::vector<Value *> top(Emit &e, i64 k, i64 dim, bool largest) {
   Value *x = e.arg(0);
   const i64 rank = x->type().rank();
@@ -97,6 +98,12 @@ std::vector<Value *> top(Emit &e, i64 k, i64 dim, bool largest) {
   if (rank == 0) {
     e.unsupported("of a tensor without dimensions");
     return {};
+  }
+  if (k == 1) {
+    Value *value = e.reduce(largest ? op::REDUCE_MAX : op::REDUCE_MIN, x, Dims{dim}, true);
+    Value *index = e(largest ? op::ARG_MAX : op::ARG_MIN, {x, e.i32(dim)},
+                     {{"output_type", of(e.type(1).element())}});
+    return {value, e.reshape(index, e.type(1).shape())};
   }
   if (!largest && !ir::is_float(x->type().element()) && !ir::is_signed(x->type().element())) {
     e.unsupported("the smallest of unsigned values", "cast to int32 first");

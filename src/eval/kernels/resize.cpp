@@ -163,6 +163,8 @@ Status k_circle_resize(KernelContext &ctx) {
 constexpr KernelEntry kEntries[] = {
     {"circle.resize_bilinear", k_circle_resize<true>},
     {"circle.resize_nearest_neighbor", k_circle_resize<false>},
+    {"circle_custom.resize_bilinear.default", k_circle_resize<true>},
+    {"circle_custom.resize_nearest_neighbor.default", k_circle_resize<false>},
     {"aten.upsample_nearest1d.default", k_resize<Mode::Nearest, 1>},
     {"aten.upsample_nearest1d.vec", k_resize<Mode::Nearest, 1>},
     {"aten.upsample_nearest2d.default", k_resize<Mode::Nearest, 2>},

@@ -102,6 +102,24 @@ class Lists(nn.Module):
         return {"c": torch.nn.functional.pad(c, (1, 1), value=float("-inf")), "top": top, "n": None, "k": 3}
 
 
+class Autocast(nn.Module):
+    """A lower-precision region: conversions that no node shows, and an inner region without them."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+        self.norm = nn.LayerNorm(2)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.fc(x) @ x
+            with torch.autocast("cpu", enabled=False):
+                z = self.fc(x)
+            loss = nn.functional.mse_loss(y, z)
+            n = self.norm(y)
+        return self.fc(x), n, loss
+
+
 def strip(exported):
     """Leaves file names alone in every recorded stack trace, also in nested graphs."""
     for module in exported.graph_module.modules():
@@ -181,6 +199,7 @@ def main(out):
         "mutation": (Mutation(), (x(1, 2), torch.tensor([1])), None),
         "control": (Control(), (x(1, 2),), None),
         "lists": (Lists(), (x(2, 3),), None),
+        "autocast": (Autocast(), (x(2, 2),), None),
     }
     for name, (module, args, shapes) in programs.items():
         if name == "dynamic":

@@ -2,16 +2,58 @@
 #include "aten/passes/emit.h"
 #include "aten/passes/rules.h"
 
-// Negative dimensions of operators that stay in the core count from the front.
+#include <algorithm>
+
+// Negative dimensions count from the front: of every operator of the table whose `dim` or `dims`
+// are positions among the first operand's dimensions.
 namespace chute::aten {
 
 namespace {
 
+constexpr std::string_view kNames[] = {"dim", "dims"};
+
+/// Rows whose `dim` means something else: a position in the result, a dimension after broadcasting,
+/// -1 for "all", numbers of repetitions.
+constexpr ir::OpCode kOther[] = {
+    op::stack,
+    op::unsqueeze,
+    op::unsqueeze_,
+    op::unsqueeze_copy,
+    op::cosine_similarity,
+    op::u_weight_norm,
+    op::u_weight_norm_interface,
+    op::tile,
+};
+
+bool names_operand_dims(const ir::OpDef &def) {
+  if (!def.name.starts_with("aten.") || def.operands.empty() ||
+      std::ranges::find(kOther, def.opcode) != std::end(kOther))
+    return false;
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    const int slot = def.attr_index(name);
+    if (slot < 0)
+      return false;
+    const ir::AttrType type = def.attrs[static_cast<size_t>(slot)].type;
+    return type == ir::AttrType::Int || type == ir::AttrType::Ints;
+  });
+}
+
+/// Of the first operand in the table's sense. Tensors to concatenate have one rank, but for the
+/// empty ones of shape [0].
+int rank_of(const ir::Op &op) {
+  const ir::Op::Segment first = op.segment(0);
+  int rank = 0;
+  for (u32 i = first.first; i < first.first + first.count; ++i)
+    if (const ir::Value *v = op.operand(i); v && v->type().is_tensor())
+      rank = std::max(rank, v->type().rank());
+  return rank;
+}
+
 /// Rewrites the attribute in place: neither operands nor types change.
 bool wrap_dims(ir::Op &op, pass::Rewriter &rw) {
-  const int rank = op.num_operands() && op.operand(0) ? op.operand(0)->type().rank() : 0;
+  const int rank = rank_of(op);
   bool changed = false;
-  for (const std::string_view name : {"dim", "dims"}) {
+  for (const std::string_view name : kNames) {
     const int slot = op.def().attr_index(name);
     if (slot < 0)
       continue;
@@ -39,53 +81,11 @@ bool wrap_dims(ir::Op &op, pass::Rewriter &rw) {
 } // namespace
 
 void add_dim_rules(pass::PatternSet &set) {
-  set.add("wrap-dims",
-          {op::u_softmax,
-           op::u_log_softmax,
-           op::cat,
-           op::cumsum,
-           op::cumprod,
-           op::topk,
-           op::sort,
-           op::sort_stable,
-           op::gather,
-           op::index_select,
-           op::scatter_src,
-           op::scatter_add,
-           op::flip,
-           op::split_with_sizes,
-           op::argmax,
-           op::argmin,
-           op::permute,
-           op::split_Tensor,
-           op::chunk,
-           op::select_int,
-           op::slice_Tensor,
-           op::narrow,
-           op::unbind_int,
-           op::squeeze_dim,
-           op::squeeze_dims,
-           op::softmax_int,
-           op::log_softmax_int,
-           op::u_safe_softmax,
-           op::glu,
-           op::scatter_value,
-           op::slice_scatter,
-           op::select_scatter,
-           op::index_add,
-           op::index_copy,
-           op::amax,
-           op::amin,
-           op::sum_dim_IntList,
-           op::mean_dim,
-           op::any_dims,
-           op::all_dims,
-           op::any_dim,
-           op::all_dim,
-           op::max_dim,
-           op::min_dim,
-           op::prod_dim_int},
-          wrap_dims);
+  pass::Pattern wrap{"wrap-dims", {}, wrap_dims};
+  for (const ir::OpDef *def : ir::Registry::global().all())
+    if (names_operand_dims(*def))
+      wrap.roots.push_back(def->opcode);
+  set.add(std::move(wrap));
 }
 
 } // namespace chute::aten

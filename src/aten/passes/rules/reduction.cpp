@@ -13,6 +13,7 @@ namespace chute::aten {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 bool has_attr(Emit &e, std::string_view name) { return e.root().def().attr_index(name) >= 0; }
 
@@ -258,10 +259,44 @@ V median(Emit &e) {
   ir::Op *s = sort(e, e.view(x, {n}), 0, false);
   if (!s)
     return nullptr;
-  const bool floating = ir::is_float(x->type().element());
   V middle = e.select(s->result(0), 0, e.sym().floordiv(e.sym().sub(n, 1), 2));
-  V last = e.select(s->result(0), 0, e.sym().sub(n, 1)); // NaN sorts last
-  return floating ? e.where(e.op(op::isnan_default, {last}), last, middle) : middle;
+  if (!ir::is_float(x->type().element()))
+    return middle;
+  V has_nan = e.any(e.op(op::isnan_default, {x}), e.all_dims(x->type().rank()), false);
+  return e.where(has_nan, e.scalar_like(kNan, middle), middle);
+}
+
+/// The lower of two middles. A row with a NaN has its first NaN as median; where a target's sort
+/// puts it does not matter.
+Values median_dim(Emit &e) {
+  V x = e.in();
+  const int rank = x->type().rank();
+  if (rank == 0)
+    return {x, e.full({}, 0, ElementType::I64)};
+  const int dim = e.dim("dim", rank);
+  ir::Op *s = sort(e, x, dim, false);
+  if (!s)
+    return {};
+  const SymInt middle = e.sym().floordiv(e.sym().sub(x->type().dim(dim), 1), 2);
+  V nans = ir::is_float(x->type().element()) ? e.op(op::isnan_default, {x}) : nullptr;
+  V has_nan = nans ? e.any(nans, {dim}, true) : nullptr;
+  Values out;
+  for (u32 i = 0; i < 2; ++i) {
+    if (!e.used(i)) {
+      out.push_back(nullptr);
+      continue;
+    }
+    V one = e.slice(s->result(i), dim, middle, e.sym().add(middle, 1));
+    if (nans && i == 0)
+      one = e.where(has_nan, e.scalar_like(kNan, one), one);
+    if (nans && i == 1)
+      one = e.where(has_nan,
+                    e.op(op::argmax, {e.cast(nans, ElementType::I32)},
+                         {{"dim", Attr::of_int(dim)}, {"keepdim", Attr::of_bool(true)}}),
+                    one);
+    out.push_back(e.flag("keepdim") ? one : e.squeeze(one, dim));
+  }
+  return out;
 }
 
 V trapezoid(Emit &e) {
@@ -371,15 +406,7 @@ void add_reduction_rules(pass::PatternSet &set) {
             ir::Op *s = sort(e, e.in(), 0, false);
             return s ? s->result(0) : nullptr;
           }>);
-  set.add("median-dim", {op::median_dim}, rule<[](Emit &e) -> Values {
-            const int dim = e.dim("dim", e.in()->type().rank());
-            if (e.in()->type().rank() == 0)
-              return kth(e, 0, 0, true);
-            // The lower of two middles. (A NaN sorts last; PyTorch returns it, chute the lower
-            // middle.)
-            const SymInt n = e.in()->type().dim(dim);
-            return kth(e, e.sym().floordiv(e.sym().sub(n, 1), 2), dim, e.flag("keepdim"));
-          }>);
+  set.add("median-dim", {op::median_dim}, rule<median_dim>);
   set.add("kthvalue", {op::kthvalue}, rule<[](Emit &e) {
             return kth(e, e.integer("k") - 1, e.dim("dim", e.in()->type().rank()),
                        e.flag("keepdim"));
