@@ -28,6 +28,7 @@ const std::vector<std::string> &circle_pipeline() {
       "fold-constants",   // what the passes above left over constants
       "cse",
       "dce",
+      "separate-outputs", // onert overwrites an output that operators use as well
   };
   return passes;
 }

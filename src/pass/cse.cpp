@@ -36,7 +36,8 @@ bool same_constant(const ir::Constant &a, const ir::Constant &b, u64 *hashed) {
 
 class Table {
 public:
-  explicit Table(u64 *hashed) : hashed_(hashed) {}
+  explicit Table(WorkCounters &counters)
+      : hashed_(&counters.bytes_hashed), compared_(&counters.patterns_tried) {}
 
   /// The earlier equal operator, or null after remembering `op`.
   Op *find_or_add(Op &op) {
@@ -70,7 +71,11 @@ private:
       if (a.kind() == ir::AttrKind::Constant) {
         const ir::Constant &c = *a.as_constant();
         const bool small = c.has_data && c.dense_bytes() <= kSmallConstant;
-        payload = small ? c.hash(hashed_).low : reinterpret_cast<u64>(c.data);
+        // Without data a constant equals itself alone; one chain of all of them would be walked by
+        // each.
+        payload = small        ? c.hash(hashed_).low
+                  : c.has_data ? reinterpret_cast<u64>(c.data)
+                               : reinterpret_cast<u64>(&c);
       }
       h = (h ^ payload) * 0x9E3779B97F4A7C15ull + static_cast<u64>(a.kind());
       h ^= h >> 32;
@@ -79,6 +84,7 @@ private:
   }
 
   bool equal(const Op &a, const Op &b) {
+    ++*compared_;
     if (a.opcode() != b.opcode() || a.num_results() != b.num_results() ||
         a.num_attrs() != b.num_attrs() || operands(a) != operands(b))
       return false;
@@ -108,6 +114,7 @@ private:
   boost::unordered_flat_map<u64, u32, IdentityHash> heads_;
   std::vector<Entry> entries_;
   u64 *hashed_;
+  u64 *compared_; // shown as patterns tried: more than rewrites when hashes collide
 };
 
 } // namespace
@@ -122,7 +129,7 @@ void cse(PassContext &ctx) {
       return true;
     if (ctx.rewrite.used && *ctx.rewrite.used >= ctx.rewrite.rewrite_limit)
       return true;
-    auto [it, fresh] = tables.try_emplace(op.parent(), &ctx.counters.bytes_hashed);
+    auto [it, fresh] = tables.try_emplace(op.parent(), ctx.counters);
     Op *earlier = it->second.find_or_add(op);
     if (!earlier)
       return true;

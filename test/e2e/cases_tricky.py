@@ -225,6 +225,7 @@ case("write_rows", write_rows, f(2))
 case("write_slices", write_slices, f(3, 5))
 case("write_select", write_select, f(3, 4))
 case("accumulate_in_loop", accumulate_in_loop, f(3, 4))
+case("outputs_in_use", lambda x: (lambda y: ((y.exp() + 1).sqrt() * 3, y, y.sum(), y))(x * 2), f(2, 3))
 case("output_of_a_view", output_of_a_view, f(2, 3))
 case("fused_value_is_output", lambda x, w: (lambda y: (y, F.relu(y + 1)))(F.linear(x, w)), f(2, 4), f(3, 4))
 

@@ -19,9 +19,6 @@ UNSUPPORTED = {name: "aten.index_put.default: no lowering to Circle is known"
 # still has to agree on the file.
 NO_ORACLE = dict.fromkeys(("topk", "median_dim_nan"), "neither has a kernel for TOPK_V2")
 
-# Where onert computes something else, and why that is not the file's fault.
-ONERT_DIFFERS = {"bn_shared_conv": "the other two executions of the same file agree with PyTorch"}
-
 
 def evaluate(model, inputs, out):
     chute("run", model, "--inputs", inputs, "-o", out)
@@ -65,7 +62,7 @@ def convert_and_compare(folder, tmp_path, name, rtol, atol):
 
     agreed, notes = 0, []
     for who, runtime in (("tico", oracles.run_reference), ("onert", oracles.run_onert)):
-        if who == "onert" and (name in ONERT_DIFFERS or name in GENERATED):
+        if who == "onert" and name in GENERATED:
             continue
         got, why = oracles.apart(runtime, circle, inputs)
         if got is None:
@@ -77,4 +74,4 @@ def convert_and_compare(folder, tmp_path, name, rtol, atol):
 
 
 def test_tables_name_cases():
-    assert not (set(UNSUPPORTED) | set(NO_ORACLE) | set(ONERT_DIFFERS)) - set(CASES)
+    assert not (set(UNSUPPORTED) | set(NO_ORACLE)) - set(CASES)
