@@ -22,7 +22,7 @@ Result<FileView> open_view(std::span<const std::byte> bytes) {
     return bad("circle.file.identifier",
                "bytes 4 to 7 are neither CIR0 (Circle) nor TFL3 (TensorFlow Lite)");
   // External payloads lie behind the flatbuffer, which itself ends below 2 GiB.
-  const size_t size = std::min<size_t>(bytes.size(), (size_t{1} << 31) - 1);
+  const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   const size_t most_tables = size / 4 + 64; // each table is reached through an offset of 4 bytes
   flatbuffers::Verifier verifier(reinterpret_cast<const u8 *>(bytes.data()), size, 64,
                                  static_cast<flatbuffers::uoffset_t>(most_tables), true);

@@ -73,8 +73,12 @@ Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tens
     out.kind = n == 1 ? ir::QuantKind::PerTensor : ir::QuantKind::PerChannel;
     out.axis = n == 1 ? 0 : q->quantized_dimension();
     out.scales = {q->scale()->data(), n};
-    for (u32 i = 0; i < size_of(q->zero_point()) && i < n; ++i)
-      zero_points.push_back(q->zero_point()->Get(i));
+    // The verifier of flatbuffers asks vectors for the alignment of their length only.
+    zero_points.resize(std::min<size_t>(size_of(q->zero_point()), n));
+    for (size_t i = 0; i < zero_points.size(); ++i) {
+      std::memcpy(&zero_points[i], q->zero_point()->Data() + i * sizeof(i64), sizeof(i64));
+      zero_points[i] = flatbuffers::EndianScalar(zero_points[i]);
+    }
     zero_points.resize(n, 0);
     out.zero_points = zero_points;
   }

@@ -115,9 +115,7 @@ int dispatch(int argc, char **argv) {
     verb.app->add_flag("--json", session.json, "Diagnostics and results as JSON");
     verb.app->add_flag("-q,--quiet", session.quiet, "No progress");
     verb.app->add_option("--threads", session.threads, "Worker threads (default: all cores)")
-        ->check([](const std::string &text) {
-          return CLI::Range(u64{0}, kMaxThreads)(text);
-        });
+        ->check([](const std::string &text) { return CLI::Range(u64{0}, kMaxThreads)(text); });
     verb.app->add_option("--trace", session.trace, "Write a Chrome/Perfetto trace to this file");
   }
   try {

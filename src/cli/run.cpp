@@ -110,13 +110,13 @@ public:
   }
 
 private:
-  /// `given` with the element type that the model takes, where both are floating point: NumPy has no
-  /// bf16, and a Circle file takes f32 where its program took f16 or f64.
+  /// `given` with the element type that the model takes, where both are floating point: NumPy has
+  /// no bf16, and a Circle file takes f32 where its program took f16 or f64.
   static eval::Tensor fitted(const eval::Tensor &given, const ir::InputInfo &input,
                              Diagnostics &diagnostics) {
     const ir::Type type = input.value->type();
-    if (!type.is_tensor() || type.element() == given.element() ||
-        !ir::is_float(type.element()) || !ir::is_float(given.element()))
+    if (!type.is_tensor() || type.element() == given.element() || !ir::is_float(type.element()) ||
+        !ir::is_float(given.element()))
       return given;
     eval::Tensor out = eval::Tensor::zeros(type.element(), given.shape());
     const auto item = static_cast<i64>(out.item_bytes());

@@ -151,9 +151,9 @@ private:
   }
 
   /// Drops what was queued since the worklist had this length, newest first, and erases what a rule
-  /// built and left unused. A rule that built something, found that it does not fit and took it away
-  /// again has touched the uses of its operands: queueing for that would show it the same operator
-  /// for ever.
+  /// built and left unused. A rule that built something, found that it does not fit and took it
+  /// away again has touched the uses of its operands: queueing for that would show it the same
+  /// operator for ever.
   void forget_from(size_t length) {
     while (worklist_.size() > length) {
       Op *op = worklist_.back();

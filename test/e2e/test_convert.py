@@ -11,10 +11,6 @@ from cases import CASES
 from conftest import chute
 from make_models import GENERATED
 
-# Cases that chute refuses, with what it must say about them. Refusing is exit code 3.
-UNSUPPORTED = {name: "aten.index_put.default: no lowering to Circle is known"
-               for name in ("write_strided", "write_rows")}
-
 # Cases that no independent runtime executes, or executes as PyTorch does, with the reason; chute's own evaluator
 # still has to agree on the file.
 NO_ORACLE = dict.fromkeys(("topk", "median_dim_nan"), "neither has a kernel for TOPK_V2")
@@ -28,11 +24,6 @@ def evaluate(model, inputs, out):
 @pytest.mark.parametrize("name", CASES)
 def test_convert(models, tmp_path, name):
     case = CASES[name]
-    if name in UNSUPPORTED:
-        done = chute("convert", models / name / "model.pt2", "-o", tmp_path / "model.circle", expect=3)
-        assert UNSUPPORTED[name] in done.stderr
-        assert not any(tmp_path.iterdir())
-        return
     convert_and_compare(models / name, tmp_path, name, case.rtol, case.atol)
 
 
@@ -74,4 +65,4 @@ def convert_and_compare(folder, tmp_path, name, rtol, atol):
 
 
 def test_tables_name_cases():
-    assert not (set(UNSUPPORTED) | set(NO_ORACLE)) - set(CASES)
+    assert not set(NO_ORACLE) - set(CASES)

@@ -414,10 +414,11 @@ bool Emit::finish(std::span<Value *const> values) {
       same = want.dim(d).is_symbolic() || got.dim(d).is_symbolic() || want.dim(d) == got.dim(d);
     if (!same) {
       // A program whose recorded types contradict each other gets here, too: it is input.
-      rw.error(pass::at_op(graph(), op, ErrorKind::Failure, "circle.rule.type",
-                           "its lowering gives " + ir::print(context(), got) +
-                               " where the program records " + ir::print(context(), want),
-                           "the archive is damaged, or this is a fault in chute: please report it"));
+      rw.error(
+          pass::at_op(graph(), op, ErrorKind::Failure, "circle.rule.type",
+                      "its lowering gives " + ir::print(context(), got) +
+                          " where the program records " + ir::print(context(), want),
+                      "the archive is damaged, or this is a fault in chute: please report it"));
       return false;
     }
     // The exporter's expressions are the ones that inputs and other values share.
