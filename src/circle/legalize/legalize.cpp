@@ -41,7 +41,7 @@ void report(const ir::Graph &graph, const LegalizeState &state, Diagnostics &dia
     ++groups[at->second].count;
   });
   for (const Group &g : groups) {
-    std::string text = target_name(*g.first) + ": " + g.why.reason;
+    std::string text = g.why.reason;
     if (g.count > 1)
       text += " (" + std::to_string(g.count) + " places; the first is named)";
     diagnostics.add(pass::at_op(graph, *g.first, ErrorKind::Unsupported, "circle.unsupported",
