@@ -263,8 +263,10 @@ private:
             Level::Fatal);
     }
     const auto *mx = q->details_as_MXQuantization();
-    const bool is_mx =
-        mx || tensor.type() == cs::TensorType_MXINT8 || tensor.type() == cs::TensorType_MXFP4;
+    // The tag alone makes it MX: a damaged file may have it without the table.
+    const bool is_mx = q->details_type() == cs::QuantizationDetails_MXQuantization ||
+                       tensor.type() == cs::TensorType_MXINT8 ||
+                       tensor.type() == cs::TensorType_MXFP4;
     const i64 mx_axis = mx ? mx->axis() : q->quantized_dimension();
     if (is_mx && (mx_axis < -static_cast<i64>(rank) || mx_axis >= rank))
       bad("blocks along axis " + std::to_string(mx_axis) + " of a tensor of rank " +
