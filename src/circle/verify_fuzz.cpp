@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte *>(data), size);
   Diagnostics everything;
   circle::verify(bytes, everything);
-  // Contracts are checked in every subgraph, read are those that the main one reaches: only findings
-  // about the structure must keep the reader away.
+  // Contracts are checked in every subgraph, read are those that the main one reaches: only
+  // findings about the structure must keep the reader away.
   Diagnostics found;
   circle::VerifyOptions structure;
   structure.contracts = false;

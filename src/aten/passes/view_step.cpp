@@ -163,8 +163,10 @@ ViewStep step_of(ir::Context &ctx, const ir::Op &op, u32 index) {
     ON(view_as)
     ON(flatten_using_ints)
     ON(unflatten_int)
-    ON(squeeze) ON(squeeze_dim) ON(squeeze_dims) ON(unsqueeze) ON(ravel) ON(atleast_1d)
-        ON(atleast_2d) ON(atleast_3d) ON(contiguous) s.kind = Kind::Reshape;
+    ON(squeeze)
+    ON(squeeze_dim)
+    ON(squeeze_dims) ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d)
+        ON(contiguous) s.kind = Kind::Reshape;
     break;
     ON(expand) ON(expand_as) ON(broadcast_to) s.kind = Kind::Expand;
     break;
