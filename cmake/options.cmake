@@ -32,6 +32,9 @@ if(CHUTE_SANITIZE)
     # g++ 12 reports uninitialized and dangling uses inside the standard library under sanitizers.
     add_compile_options(-Wno-maybe-uninitialized -Wno-uninitialized -Wno-stringop-overflow
                         -Wno-array-bounds -Wno-restrict -Wno-tsan)
+    if(CHUTE_SANITIZE MATCHES "thread")
+      add_compile_options(-Wno-stringop-overread)
+    endif()
   endif()
 endif()
 if(CHUTE_FUZZ)
