@@ -1,3 +1,4 @@
+#include "aten/passes/passes.h"
 #include "cli/command.h"
 #include "cli/model_file.h"
 #include "cli/progress.h"
@@ -94,8 +95,7 @@ public:
     ir::Graph &graph = *model->graph;
     if (model->format == FileFormat::Pt2) {
       std::vector<pass::PassRecord> records;
-      if (!pass::run_pipeline(graph, {"functionalize", "normalize", "decompose"},
-                              session.diagnostics, {}, records))
+      if (!pass::run_pipeline(graph, aten::core_pipeline(), session.diagnostics, {}, records))
         return session.finish();
     }
     auto inputs = gather(graph, session.diagnostics);

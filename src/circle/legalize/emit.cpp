@@ -429,4 +429,14 @@ bool Emit::finish(std::span<Value *const> values) {
   return true;
 }
 
+Dims strides_of(const Dims &shape) {
+  Dims strides(shape.size());
+  i64 step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
 } // namespace chute::circle

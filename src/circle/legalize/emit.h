@@ -193,4 +193,7 @@ void add_indexing_rules(pass::PatternSet &set);
 void add_scatter_rules(pass::PatternSet &set);
 void add_resize_rules(pass::PatternSet &set);
 
+/// Row-major element strides of a static shape.
+Dims strides_of(const Dims &shape);
+
 } // namespace chute::circle

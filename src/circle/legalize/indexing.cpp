@@ -52,16 +52,6 @@ Value *constant_coordinates(Emit &e, const Dims &index, const Dims &at, i64 dim)
   return e.constant_ints(ElementType::I32, shape, flat);
 }
 
-Dims strides_of(const Dims &shape) {
-  Dims strides(shape.size());
-  i64 step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
-}
-
 /// Sum of the positions of `index`'s own coordinates except along `dim`, as a constant of its
 /// shape.
 Value *base_positions(Emit &e, ElementType element, const Dims &at, const Dims &strides, i64 dim) {

@@ -15,16 +15,6 @@ namespace {
 
 namespace a = aten::op;
 
-Dims strides_of(const Dims &shape) {
-  Dims strides(shape.size());
-  i64 step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
-}
-
 i64 product(const Dims &d) {
   return std::accumulate(d.begin(), d.end(), i64{1}, std::multiplies());
 }
