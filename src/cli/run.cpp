@@ -4,6 +4,7 @@
 #include "cli/progress.h"
 #include "eval/evaluator.h"
 #include "eval/npz.h"
+#include "eval/quantized.h"
 #include "ir/element_convert.h"
 #include "ir/sym_table.h"
 #include "pass/pass.h"
@@ -115,6 +116,10 @@ private:
   static eval::Tensor fitted(const eval::Tensor &given, const ir::InputInfo &input,
                              Diagnostics &diagnostics) {
     const ir::Type type = input.value->type();
+    // Real numbers for a quantized input are stored by its parameters.
+    if (type.is_tensor() && type.quant() && ir::is_float(given.element()))
+      if (auto stored = eval::quantize(given, type.element(), *type.quant()))
+        return *stored;
     if (!type.is_tensor() || type.element() == given.element() || !ir::is_float(type.element()) ||
         !ir::is_float(given.element()))
       return given;

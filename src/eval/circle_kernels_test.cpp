@@ -152,22 +152,5 @@ TEST(CircleKernels, AgreeWithAten) {
   }
 }
 
-TEST(CircleKernels, ArithmeticOnQuantizedTypesIsRefused) {
-  aten::register_dialect();
-  circle::register_dialect();
-  ir::Context context;
-  const auto graph = ir::parse(context, R"(graph @q(%x: i8[2] quant(0.5:0)) {
-    %r = circle.reshape(%x, none) {new_shape = [2, 1]} : i8[2,1] quant(0.5:0)
-    %y = circle.add(%r, %r) : i8[2,1] quant(0.5:0)
-    return %y
-  })");
-  ASSERT_TRUE(graph) << graph.error().message;
-  const i8 v[2] = {1, 2};
-  const auto out = evaluate(
-      **graph, std::vector<Tensor>{Tensor::of(ElementType::I8, {2}, std::span<const i8>(v))});
-  ASSERT_FALSE(out);
-  EXPECT_EQ(out.error().code, "eval.quantized");
-}
-
 } // namespace
 } // namespace chute::eval

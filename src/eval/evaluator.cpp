@@ -2,6 +2,7 @@
 
 #include "eval/kernel.h"
 #include "eval/parallel.h"
+#include "eval/quantized.h"
 #include "eval/symbols.h"
 #include "ir/op_def.h"
 #include "ir/sym_table.h"
@@ -89,18 +90,6 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op, std::span<const Tens
     return at(graph, op, ErrorKind::Unsupported, "eval.no_kernel",
               "the evaluator has no kernel for " + std::string(op.name()),
               "`chute convert` lists every operator without a lowering, and a way out for each");
-  // Kernels see stored numbers; only moving those means the same as moving what they stand for.
-  const auto quantized = [](const ir::Value *v) {
-    return v && v->type().is_tensor() && v->type().quant();
-  };
-  bool any_quantized = false;
-  for (const ir::Value &v : op.results())
-    any_quantized = any_quantized || quantized(&v);
-  for (const ir::Use &u : op.operand_uses())
-    any_quantized = any_quantized || quantized(u.value());
-  if (any_quantized && !op.has(ir::trait::kMovement))
-    return at(graph, op, ErrorKind::Unsupported, "eval.quantized",
-              "arithmetic on quantized tensors is not evaluated");
   ir::SymInt unknown;
   if (!attrs_known(op, symbols, unknown))
     return at(graph, op, ErrorKind::Failure, "eval.symbol",
@@ -114,6 +103,13 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op, std::span<const Tens
         t.shape.push_back(symbols.value(d).value_or(-1));
   }
   results.assign(types.size(), Tensor());
+  std::optional<RealOperands> real;
+  if (computes_dequantized(op)) {
+    real.emplace(op, operands);
+    if (Status s = real->load(types); !s)
+      return at(graph, op, std::move(s.error()));
+    operands = real->operands();
+  }
   KernelContext ctx(
       op, operands, types, results,
       [](const void *state, ir::SymInt v) {
@@ -122,6 +118,9 @@ Status run_kernel(const ir::Graph &graph, const ir::Op &op, std::span<const Tens
       &symbols);
   if (Status s = kernel(ctx); !s)
     return at(graph, op, std::move(s.error()));
+  if (real)
+    if (Status s = real->store(types, results); !s)
+      return at(graph, op, std::move(s.error()));
   for (u32 i = 0; i < op.num_results(); ++i) {
     const ir::Type type = op.result(i)->type();
     const Tensor &t = results[i];

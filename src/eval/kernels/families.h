@@ -26,6 +26,7 @@ std::span<const KernelEntry> quantize_kernels();
 std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> circle_movement_kernels();
 std::span<const KernelEntry> circle_nn_kernels();
+std::span<const KernelEntry> circle_quantize_kernels();
 
 std::vector<std::span<const KernelEntry>> all_families();
 

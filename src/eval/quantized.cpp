@@ -1,0 +1,216 @@
+#include "eval/quantized.h"
+
+#include "eval/convert.h"
+#include "eval/parallel.h"
+#include "ir/op_def.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace chute::eval {
+
+namespace {
+
+const ir::Quantization *quant_of(const ir::Value *v) {
+  return v && v->type().is_tensor() ? v->type().quant() : nullptr;
+}
+
+tl::unexpected<Diagnostic> refuse(std::string message) {
+  return fail(ErrorKind::Unsupported, "eval.quantized", std::move(message));
+}
+
+/// Which scale the element at a row-major position has. Per channel, all positions of one index of
+/// the axis share it; in blocks, `block` consecutive indices do, for each line along the axis.
+struct ScaleMap {
+  i64 inner = 1;  ///< elements from one index of the axis to the next
+  i64 extent = 1; ///< of the axis
+  i64 block = 1;  ///< indices of the axis that share a scale
+  i64 blocks = 1;
+  bool per_position = false; ///< block: every line along the axis has scales of its own
+
+  size_t at(i64 i) const {
+    const i64 group = i / inner % extent / block;
+    if (!per_position)
+      return static_cast<size_t>(group);
+    return static_cast<size_t>((i / (inner * extent) * blocks + group) * inner + i % inner);
+  }
+};
+
+Result<ScaleMap> map_of(const Tensor &t, const ir::Quantization &q) {
+  ScaleMap m;
+  if (q.kind == ir::QuantKind::MX)
+    return refuse("MX tensors have no stored scales to compute with");
+  if (q.scales.empty() || q.zero_points.size() != q.scales.size())
+    return refuse("the quantization has no scales");
+  for (const float s : q.scales)
+    if (!(s > 0) || !std::isfinite(s))
+      return refuse("a quantization scale is not a positive number");
+  if (q.scales.size() == 1)
+    return m;
+  if (q.axis < 0 || q.axis >= t.rank())
+    return refuse("the axis of the quantization is not a dim of the tensor");
+  m.extent = std::max<i64>(t.dim(q.axis), 1);
+  m.inner =
+      std::max<i64>(num_elements(std::span(t.shape()).subspan(static_cast<size_t>(q.axis) + 1)), 1);
+  i64 wanted = m.extent;
+  if (q.kind == ir::QuantKind::Block) {
+    if (q.block_size <= 0)
+      return refuse("the block size of the quantization is not positive");
+    m.per_position = true;
+    m.block = q.block_size;
+    m.blocks = (m.extent + m.block - 1) / m.block;
+    wanted = t.num_elements() / m.extent * m.blocks;
+  }
+  if (wanted != static_cast<i64>(q.scales.size()) && t.num_elements())
+    return refuse("there are " + std::to_string(q.scales.size()) + " scales where the shape has " +
+                  std::to_string(wanted) + " channels or blocks");
+  return m;
+}
+
+/// out[i] = f(t[i], scale, zero point), computed in C: runs of one scale at a time.
+template <class C, class F>
+void map_scales(const Tensor &t, const ir::Quantization &q, const ScaleMap &m, Tensor &out, F f) {
+  const auto from = static_cast<i64>(t.item_bytes());
+  const auto to = static_cast<i64>(out.item_bytes());
+  const bool one = q.scales.size() == 1;
+  constexpr i64 kBlock = 1024;
+  parallel_for(t.num_elements(), 16 * kBlock, [&](i64 begin, i64 end) {
+    C v[kBlock];
+    for (i64 i = begin; i < end; i += kBlock) {
+      const i64 n = std::min(kBlock, end - i);
+      load_run(t.element(), t.data() + i * from, n, v);
+      for (i64 j = 0; j < n;) {
+        const size_t s = one ? 0 : m.at(i + j);
+        const i64 stop = one              ? n
+                         : m.per_position ? j + 1
+                                          : std::min(n, j + m.inner - (i + j) % m.inner);
+        const auto scale = static_cast<C>(q.scales[s]);
+        const auto zero = static_cast<C>(q.zero_points[s]);
+        for (; j < stop; ++j)
+          v[j] = f(v[j], scale, zero);
+      }
+      store_run(out.element(), v, n, out.mutable_data() + i * to);
+    }
+  });
+}
+
+/// A movement operator that also makes up elements: the real zero, which is stored as the zero
+/// point.
+bool pads_with_zero(const ir::Op &op) { return op.name() == "circle.pad"; }
+
+} // namespace
+
+StoredRange stored_range(ElementType element) {
+  const int bits = std::min(ir::element_bits(element), 64);
+  if (!ir::is_integer(element) || bits == 0)
+    return {};
+  if (!ir::is_signed(element))
+    return {0, bits >= 63 ? std::numeric_limits<i64>::max() : (i64{1} << bits) - 1};
+  const i64 half = bits == 64 ? std::numeric_limits<i64>::max() : (i64{1} << (bits - 1)) - 1;
+  return {-half - 1, half};
+}
+
+Result<Tensor> dequantize(const Tensor &t, const ir::Quantization &q) {
+  const Result<ScaleMap> m = map_of(t, q);
+  if (!m)
+    return tl::unexpected(m.error());
+  if (!ir::is_integer(t.element()) || !computable(t.element()))
+    return refuse("a quantized tensor of " + std::string(ir::element_type_name(t.element())) +
+                  " is not evaluated");
+  Tensor out = Tensor::allocate(ElementType::F32, t.shape());
+  map_scales<float>(t, q, *m, out, [](float v, float s, float z) { return (v - z) * s; });
+  return out;
+}
+
+Result<Tensor> quantize(const Tensor &t, ElementType element, const ir::Quantization &q) {
+  const Result<ScaleMap> m = map_of(t, q);
+  if (!m)
+    return tl::unexpected(m.error());
+  if (!ir::is_integer(element) || !computable(element) || !ir::is_float(t.element()))
+    return refuse("quantizing " + std::string(ir::element_type_name(t.element())) + " to " +
+                  std::string(ir::element_type_name(element)) + " is not evaluated");
+  Tensor out = Tensor::allocate(element, t.shape());
+  const StoredRange range = stored_range(element);
+  if (ir::element_bits(element) > 16) {
+    // A bias: its numbers pass the 24 bits of an f32.
+    const auto low = static_cast<double>(range.min);
+    const double high = std::nextafter(static_cast<double>(range.max), 0.0);
+    map_scales<double>(t, q, *m, out, [=](double v, double s, double z) {
+      const double r = std::isnan(v) ? z : std::round(v / s) + z;
+      return std::clamp(r, low, ir::element_bits(element) > 53 ? high : double(range.max));
+    });
+    return out;
+  }
+  const auto low = static_cast<float>(range.min);
+  const auto high = static_cast<float>(range.max);
+  map_scales<float>(t, q, *m, out, [=](float v, float s, float z) {
+    return std::isnan(v) ? z : std::clamp(std::round(v / s) + z, low, high);
+  });
+  return out;
+}
+
+bool computes_dequantized(const ir::Op &op) {
+  // Those of torch take and give stored numbers as such.
+  if (op.has(ir::trait::kQuantization))
+    return false;
+  const ir::Quantization *common = nullptr;
+  bool differ = false;
+  bool real = false;
+  const auto look = [&](const ir::Value *v) {
+    const ir::Quantization *q = quant_of(v);
+    if (q) {
+      differ = differ || (common && common != q);
+      common = q;
+    } else if (v && v->type().is_tensor() && ir::is_float(v->type().element())) {
+      real = true;
+    }
+  };
+  for (const ir::Use &u : op.operand_uses())
+    look(u.value());
+  for (const ir::Value &v : op.results())
+    look(&v);
+  if (!common)
+    return false;
+  if (!op.has(ir::trait::kMovement) || differ || real)
+    return true;
+  return pads_with_zero(op) && std::any_of(common->zero_points.begin(), common->zero_points.end(),
+                                           [](i64 z) { return z != 0; });
+}
+
+Status RealOperands::load(std::vector<ResultType> &types) {
+  real_.resize(stored_.size());
+  for (size_t i = 0; i < stored_.size(); ++i) {
+    const ir::Quantization *q = quant_of(op_.operand(static_cast<u32>(i)));
+    operands_.push_back(stored_[i]);
+    if (!q || !stored_[i])
+      continue;
+    Result<Tensor> real = dequantize(*stored_[i], *q);
+    if (!real)
+      return tl::unexpected(real.error());
+    real_[i] = std::move(*real);
+    operands_.back() = &real_[i];
+  }
+  for (u32 i = 0; i < op_.num_results(); ++i)
+    if (quant_of(op_.result(i)))
+      types[i].element = ElementType::F32;
+  return {};
+}
+
+Status RealOperands::store(std::vector<ResultType> &types, std::vector<Tensor> &results) const {
+  for (u32 i = 0; i < op_.num_results(); ++i) {
+    const ir::Quantization *q = quant_of(op_.result(i));
+    if (!q)
+      continue;
+    types[i].element = op_.result(i)->type().element();
+    if (!results[i].defined())
+      continue;
+    Result<Tensor> stored = quantize(results[i], types[i].element, *q);
+    if (!stored)
+      return tl::unexpected(stored.error());
+    results[i] = std::move(*stored);
+  }
+  return {};
+}
+
+} // namespace chute::eval
