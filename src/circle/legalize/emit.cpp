@@ -1,206 +1,16 @@
 #include "circle/legalize/emit.h"
 
-#include "ir/element_convert.h"
-#include "ir/text.h"
-#include "support/check.h"
-
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 
 namespace chute::circle {
 
 namespace {
 
-constexpr i64 kMaxSplat = 64;
-
 i64 to_i32(i64 v) {
   return std::clamp<i64>(v, std::numeric_limits<i32>::min(), std::numeric_limits<i32>::max());
 }
 
-Dims dense_strides(std::span<const SymInt> shape) {
-  Dims strides(shape.size());
-  i64 step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= std::max<i64>(shape[i].value(), 1);
-  }
-  return strides;
-}
-
 } // namespace
-
-const ir::Constant *constant_of(const Value *v) {
-  const ir::Op *p = v ? v->producer() : nullptr;
-  return p && p->opcode() == ir::core_op::constant ? p->attr(0u).as_constant() : nullptr;
-}
-
-std::optional<double> splat_of(const Value *v) {
-  const ir::Constant *c = constant_of(v);
-  if (!c || !c->has_data || ir::is_complex(c->type.element()))
-    return {};
-  const i64 n = c->num_elements();
-  if (n < 1 || n > kMaxSplat)
-    return {};
-  const ElementType e = c->type.element();
-  std::vector<std::byte> bytes(c->dense_bytes());
-  c->copy_dense(bytes.data());
-  const auto size = static_cast<size_t>(ir::element_bytes(e));
-  for (i64 i = 1; i < n; ++i)
-    if (std::memcmp(bytes.data(), bytes.data() + static_cast<size_t>(i) * size, size) != 0)
-      return {};
-  return ir::load_element(e, bytes.data());
-}
-
-std::optional<Dims> int_constant(const Value *v) {
-  const ir::Constant *c = constant_of(v);
-  if (!c || !c->has_data)
-    return {};
-  const ElementType e = c->type.element();
-  if (!ir::is_integer(e) && e != ElementType::Bool)
-    return {};
-  std::vector<std::byte> bytes(c->dense_bytes());
-  c->copy_dense(bytes.data());
-  const auto size = static_cast<size_t>(ir::element_bytes(e));
-  Dims out(static_cast<size_t>(c->num_elements()));
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = ir::load_element_int(e, bytes.data() + i * size);
-  return out;
-}
-
-const ir::Constant *permuted(ir::Graph &graph, const ir::Constant &c, std::span<const i64> perm) {
-  const Dims from =
-      c.is_dense() ? dense_strides(c.type.shape()) : Dims(c.strides.begin(), c.strides.end());
-  Dims strides;
-  SymDims shape;
-  for (i64 p : perm) {
-    strides.push_back(from[static_cast<size_t>(p)]);
-    shape.push_back(c.type.dim(static_cast<int>(p)));
-  }
-  const ir::Quantization *quant = c.type.quant();
-  if (quant && quant->kind != ir::QuantKind::PerTensor) {
-    ir::Quantization q = *quant;
-    q.axis = static_cast<i32>(std::find(perm.begin(), perm.end(), q.axis) - perm.begin());
-    quant = graph.context().quantization(q);
-  }
-  const Type type = graph.context().tensor_type(c.type.element(), shape, quant);
-  // Moving only dimensions of size 1 leaves the bytes dense.
-  Dims expected = dense_strides(type.shape());
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == SymInt(1))
-      expected[i] = strides[i];
-  if (expected == strides)
-    strides.clear();
-  return graph.add_constant(type, c.data, c.owner, strides, c.has_data);
-}
-
-const ir::Constant *reshaped(ir::Graph &graph, const ir::Constant &c,
-                             std::span<const SymInt> shape) {
-  const Type type = graph.context().with_shape(c.type, shape);
-  if (c.is_dense() || !c.has_data)
-    return graph.add_constant(type, c.data, c.owner, {}, c.has_data);
-  std::byte *bytes = nullptr;
-  const ir::Constant *out = graph.add_buffer(type, &bytes);
-  c.copy_dense(bytes);
-  return out;
-}
-
-const ir::Constant *sliced(ir::Graph &graph, const ir::Constant &c, i64 axis, i64 begin, i64 end,
-                           i64 step) {
-  Dims strides =
-      c.is_dense() ? dense_strides(c.type.shape()) : Dims(c.strides.begin(), c.strides.end());
-  SymDims shape(c.type.shape().begin(), c.type.shape().end());
-  const auto a = static_cast<size_t>(axis);
-  const i64 offset = begin * strides[a] * ir::element_bytes(c.type.element());
-  shape[a] = std::max<i64>(0, (end - begin + step - 1) / step);
-  strides[a] *= step;
-  const Type type = graph.context().with_shape(c.type, shape);
-  return graph.add_constant(type, c.data ? c.data + offset : nullptr, c.owner,
-                            strides == dense_strides(shape) ? Dims{} : strides, c.has_data);
-}
-
-Dims static_dims(Type t) {
-  Dims out;
-  for (SymInt d : t.shape())
-    out.push_back(d.value());
-  return out;
-}
-
-bool is_identity(std::span<const i64> perm) {
-  for (size_t i = 0; i < perm.size(); ++i)
-    if (perm[i] != static_cast<i64>(i))
-      return false;
-  return true;
-}
-
-Dims inverse(std::span<const i64> perm) {
-  Dims out(perm.size());
-  for (size_t i = 0; i < perm.size(); ++i)
-    out[static_cast<size_t>(perm[i])] = static_cast<i64>(i);
-  return out;
-}
-
-double Emit::number(std::string_view name, double fallback) const {
-  const Attr a = attr(name);
-  return a.is_none() ? fallback : a.scalar_as_double();
-}
-
-Dims Emit::ints(std::string_view name, size_t n) const {
-  Dims out;
-  const Attr a = attr(name);
-  if (a.kind() == ir::AttrKind::Int)
-    out.push_back(a.as_int().value());
-  else if (a.kind() == ir::AttrKind::Ints)
-    for (SymInt v : a.as_ints())
-      out.push_back(v.value());
-  if (out.size() == 1 && n > 1)
-    out.resize(n, out[0]);
-  return out;
-}
-
-bool Emit::is_static(std::string_view name) const {
-  const Attr a = attr(name);
-  if (a.kind() == ir::AttrKind::Int)
-    return a.as_int().is_static();
-  if (a.kind() != ir::AttrKind::Ints)
-    return a.is_none();
-  return std::ranges::all_of(a.as_ints(), [](SymInt v) { return v.is_static(); });
-}
-
-Value *Emit::operator()(OpCode code, std::span<Value *const> operands,
-                        std::span<const NamedAttr> attrs) {
-  if (!failed_) {
-    auto made = b_.try_create(code, operands, attrs);
-    if (made)
-      return (*made)->result();
-    // Recorded types that contradict each other get here, too: they are input.
-    failed_ = true;
-    rw.error(pass::at_op(graph(), op, ErrorKind::Failure, "circle.rule.type",
-                         "its lowering does not fit its operands: " + made.error().message,
-                         "the archive is damaged, or this is a fault in chute: please report it"));
-  }
-  return op.result(0);
-}
-
-Value *Emit::operator()(OpCode code, std::initializer_list<Value *> operands,
-                        std::initializer_list<NamedAttr> attrs) {
-  return (*this)(code, std::span<Value *const>(operands.begin(), operands.size()),
-                 std::span<const NamedAttr>(attrs.begin(), attrs.size()));
-}
-
-ir::Op *Emit::typed(OpCode code, std::span<Value *const> operands, std::span<const NamedAttr> attrs,
-                    std::span<const Type> types) {
-  return b_.create_typed(code, operands, attrs, types);
-}
-
-Value *Emit::typed(OpCode code, std::initializer_list<Value *> operands,
-                   std::initializer_list<NamedAttr> attrs, Type type) {
-  return b_
-      .create_typed(code, std::span<Value *const>(operands.begin(), operands.size()),
-                    std::span<const NamedAttr>(attrs.begin(), attrs.size()),
-                    std::span<const Type>(&type, 1))
-      ->result();
-}
 
 Value *Emit::i32(i64 v) {
   const auto x = static_cast<chute::i32>(to_i32(v));
@@ -217,26 +27,6 @@ Value *Emit::i32s(std::span<const i64> v) {
 Value *Emit::i32_pairs(std::span<const i64> flat) {
   const Dims shape{static_cast<i64>(flat.size() / 2), 2};
   return constant_ints(ElementType::I32, shape, flat);
-}
-
-Value *Emit::constant(ElementType e, std::span<const i64> shape, std::span<const double> values) {
-  const SymDims dims(shape.begin(), shape.end());
-  std::byte *bytes = nullptr;
-  const ir::Constant *c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
-  const auto size = static_cast<size_t>(ir::element_bytes(e));
-  for (size_t i = 0; i < values.size(); ++i)
-    ir::store_element(e, values[i], bytes + i * size);
-  return b_.constant(c);
-}
-
-Value *Emit::constant_ints(ElementType e, std::span<const i64> shape, std::span<const i64> values) {
-  const SymDims dims(shape.begin(), shape.end());
-  std::byte *bytes = nullptr;
-  const ir::Constant *c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
-  const auto size = static_cast<size_t>(ir::element_bytes(e));
-  for (size_t i = 0; i < values.size(); ++i)
-    ir::store_element_int(e, values[i], bytes + i * size);
-  return b_.constant(c);
 }
 
 Value *Emit::add(Value *x, Value *y, std::string_view activation) {
@@ -393,50 +183,6 @@ Value *Emit::shape_operand(std::span<const SymInt> shape, std::initializer_list<
   }
   flush();
   return concat(parts, 0);
-}
-
-std::nullptr_t Emit::unsupported(std::string reason, std::string hint) {
-  static_cast<LegalizeState *>(rw.user())->refusals[op.id()] = {std::move(reason), std::move(hint)};
-  return nullptr;
-}
-
-bool Emit::finish(std::span<Value *const> values) {
-  if (failed_)
-    return false;
-  for (u32 i = 0; i < op.num_results(); ++i) {
-    if (!values[i])
-      continue;
-    const Type want = type(i), got = values[i]->type();
-    if (want == got)
-      continue;
-    bool same = want.element() == got.element() && want.rank() == got.rank();
-    for (int d = 0; same && d < want.rank(); ++d)
-      same = want.dim(d).is_symbolic() || got.dim(d).is_symbolic() || want.dim(d) == got.dim(d);
-    if (!same) {
-      // A program whose recorded types contradict each other gets here, too: it is input.
-      rw.error(
-          pass::at_op(graph(), op, ErrorKind::Failure, "circle.rule.type",
-                      "its lowering gives " + ir::print(context(), got) +
-                          " where the program records " + ir::print(context(), want),
-                      "the archive is damaged, or this is a fault in chute: please report it"));
-      return false;
-    }
-    // The exporter's expressions are the ones that inputs and other values share.
-    if (values[i]->producer() && !constant_of(values[i]))
-      graph().set_type(values[i], want);
-  }
-  rw.replace(op, values);
-  return true;
-}
-
-Dims strides_of(const Dims &shape) {
-  Dims strides(shape.size());
-  i64 step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
 }
 
 } // namespace chute::circle

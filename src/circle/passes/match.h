@@ -26,43 +26,10 @@ inline Transposed transposed(const Value *v) {
   return {p->operand(0), std::move(*perm)};
 }
 
-/// The type with its dimensions (and a per-channel axis) in the order of `perm`.
-inline Type permuted_type(ir::Context &ctx, Type t, std::span<const i64> perm) {
-  SymDims shape;
-  for (i64 p : perm)
-    shape.push_back(t.dim(static_cast<int>(p)));
-  const ir::Quantization *quant = t.quant();
-  if (quant && quant->kind != ir::QuantKind::PerTensor) {
-    ir::Quantization q = *quant;
-    for (size_t i = 0; i < perm.size(); ++i)
-      if (perm[i] == quant->axis)
-        q.axis = static_cast<i32>(i);
-    quant = ctx.quantization(q);
-  }
-  return ctx.tensor_type(t.element(), shape, quant);
-}
-
-/// Whether permuting a tensor of that shape only moves dimensions of size 1: the bytes stay.
-inline bool moves_only_ones(std::span<const SymInt> shape, std::span<const i64> perm) {
-  i64 last = -1;
-  for (i64 p : perm) {
-    if (shape[static_cast<size_t>(p)] == SymInt(1))
-      continue;
-    if (p < last)
-      return false;
-    last = p;
-  }
-  return true;
-}
-
-/// The same operator over other operands, inserted before `op`.
-inline ir::Op *recreate(pass::Rewriter &rw, ir::Op &op, std::span<Value *const> operands,
-                        std::span<const Type> types) {
-  const std::vector<Attr> attrs(op.attrs().begin(), op.attrs().end());
-  ir::Op *copy = rw.graph().create(op.opcode(), operands, attrs, types, op.loc());
-  rw.graph().insert_before(*op.parent(), &op, copy);
-  return copy;
-}
+using pass::has_elements;
+using pass::moves_only_ones;
+using pass::permuted_type;
+using pass::recreate;
 
 inline Value *make_transpose(pass::Rewriter &rw, ir::Op &before, Value *x,
                              std::span<const i64> perm) {
@@ -95,16 +62,6 @@ inline size_t count_symbolic(std::span<const SymInt> shape) {
   for (SymInt d : shape)
     n += d.is_symbolic();
   return n;
-}
-
-inline bool has_elements(std::span<const SymInt> shape, i64 n) {
-  i64 product = 1;
-  for (SymInt d : shape) {
-    if (d.is_symbolic())
-      return false;
-    product *= d.value();
-  }
-  return product == n;
 }
 
 /// The slot of `fused_activation_function`, or -1.
