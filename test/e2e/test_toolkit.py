@@ -1,0 +1,185 @@
+"""The tools on files: what they write is valid, and computes the same in a runtime that is not chute's."""
+import json
+import pathlib
+import subprocess
+import sys
+
+import flatbuffers
+import numpy as np
+import oracles
+import pytest
+from circle_schema import circle
+from conftest import CHUTE, ROOT, chute
+
+EXAMPLES = ("mobilenet_small", "decoder_small")
+
+
+def report(*arguments, **more):
+    return json.loads(chute(*arguments, "--json", **more).stdout)
+
+
+def read(path):
+    return circle.Model.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+
+
+def write(model, path):
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"CIR0")
+    path.write_bytes(builder.Output())
+    return path
+
+
+def reference(path, values):
+    outputs, why = oracles.apart(oracles.run_reference, str(path), values)
+    assert outputs is not None, why
+    return outputs
+
+
+def tensor_names(path, ports):
+    graph = read(path).subgraphs[0]
+    return [graph.tensors[i].name.decode() for i in getattr(graph, ports)]
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """The examples as Circle files."""
+    folder = tmp_path_factory.mktemp("toolkit")
+    for name in EXAMPLES:
+        chute("convert", ROOT / "examples" / name / "model.pt2", "-o", folder / f"{name}.circle")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def inputs():
+    return {name: oracles.load(ROOT / "examples" / name / "inputs.npz", "in") for name in EXAMPLES}
+
+
+# --- extract ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_extract_the_parts_compute_the_whole(name, files, inputs, tmp_path):
+    """Cut in two, early and late: the second part on the first part's outputs gives the whole's."""
+    whole = files / f"{name}.circle"
+    count = len(read(whole).subgraphs[0].operators)
+    want = reference(whole, inputs[name])
+    for cut in (count // 4, count * 2 // 3):
+        first, second = tmp_path / "first.circle", tmp_path / "second.circle"
+        chute("extract", whole, "--ops", f"0-{cut - 1}", "-o", first)
+        chute("extract", whole, "--ops", f"{cut}-{count - 1}", "-o", second)
+        for part in (first, second):
+            chute("verify", part)
+        known = dict(zip(tensor_names(whole, "inputs"), inputs[name]))
+        made = reference(first, [known[n] for n in tensor_names(first, "inputs")])
+        known.update(zip(tensor_names(first, "outputs"), made))
+        got = reference(second, [known[n] for n in tensor_names(second, "inputs")])
+        known.update(zip(tensor_names(second, "outputs"), got))
+        for tensor, expected in zip(tensor_names(whole, "outputs"), want):
+            np.testing.assert_allclose(known[tensor], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_extract_everything_is_the_file(files, tmp_path):
+    whole = files / "mobilenet_small.circle"
+    count = len(read(whole).subgraphs[0].operators)
+    made = report("extract", whole, "--ops", f"0-{count - 1}", "-o", tmp_path / "all.circle")
+    assert made["operators"] == made["operators_before"] == count
+    assert (tmp_path / "all.circle").read_bytes() == whole.read_bytes()
+
+
+def test_extract_accepts_tico_s_selectors(files, tmp_path):
+    whole = files / "decoder_small.circle"
+    graph = read(whole).subgraphs[0]
+    names = [graph.tensors[op.outputs[0]].name.decode() for op in graph.operators]
+    a, b = names[2], names[8]
+    chute("extract", whole, "--from-tensor", f"^{a}$", "--to-tensor", f"{b}", "--full-match", "-o", tmp_path / "a.circle")
+    chute("extract", whole, "--from", a, "--to", b, "-o", tmp_path / "b.circle")
+    assert (tmp_path / "a.circle").read_bytes() == (tmp_path / "b.circle").read_bytes()
+    tico = pathlib.Path(sys.executable).with_name("tico-circle")
+    subprocess.run([tico, "verify", str(tmp_path / "a.circle")], check=True, capture_output=True)
+
+
+def test_extract_from_a_pt2_and_through_pipes(files, tmp_path):
+    pt2 = ROOT / "examples" / "decoder_small" / "model.pt2"
+    assert report("extract", pt2, "--ops", "3-6", "-o", tmp_path / "pt2.circle")["operators"] == 4
+    chute("verify", tmp_path / "pt2.circle")
+    chute("extract", files / "decoder_small.circle", "--ops", "3-6", "-o", tmp_path / "a.circle")
+    with open(files / "decoder_small.circle", "rb") as stream:
+        done = subprocess.run([CHUTE, "extract", "-", "--ops", "3-6", "-o", "-"], stdin=stream, capture_output=True)
+    assert done.returncode == 0 and done.stdout == (tmp_path / "a.circle").read_bytes()
+    assert b"4 of" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, code", [
+    ((), "toolkit.select.none"), (("--ops", "9-3"), "toolkit.select.ops"), (("--ops", "100000"), "toolkit.select.ops"),
+    (("--names", "no_such_*"), "toolkit.select.unmatched"), (("--regex", "--from", "("), "toolkit.pattern"),
+    (("--module", "nowhere"), "toolkit.select.unmatched")])
+def test_extract_says_what_is_wrong_with_a_selection(files, tmp_path, arguments, code):
+    done = chute("extract", files / "decoder_small.circle", *arguments, "-o", tmp_path / "out.circle", "--json", expect=2)
+    assert json.loads(done.stderr.splitlines()[0])["code"] == code
+    assert not (tmp_path / "out.circle").exists()
+
+
+# --- cleanup ---------------------------------------------------------------------------------------------------------
+
+def test_cleanup_drops_what_is_unused_and_keeps_values(files, inputs, tmp_path):
+    model = read(files / "decoder_small.circle")
+    graph = model.subgraphs[0]
+    # Equal bytes under another name, a tensor and a code that nothing uses, an operator that nothing needs.
+    op = graph.operators[-1]
+    dead = circle.Operator.OperatorT()
+    dead.opcodeIndex, dead.inputs, dead.builtinOptionsType, dead.builtinOptions = op.opcodeIndex, op.inputs, op.builtinOptionsType, op.builtinOptions
+    spare = circle.Tensor.TensorT()
+    like = graph.tensors[op.outputs[0]]
+    spare.name, spare.shape, spare.type, spare.buffer = b"spare", like.shape, like.type, 0
+    graph.tensors += [spare]
+    dead.outputs = [len(graph.tensors) - 1]
+    graph.operators.append(dead)
+    unused = circle.Tensor.TensorT()
+    unused.name, unused.shape, unused.type, unused.buffer = b"unused", [1], 0, 0
+    graph.tensors.append(unused)
+    extra = circle.Buffer.BufferT()
+    extra.data = np.arange(64, dtype=np.uint8)
+    model.buffers += [extra, extra]
+    dirty = write(model, tmp_path / "dirty.circle")
+    made = report("cleanup", dirty, "-o", tmp_path / "clean.circle")
+    assert sum(made["dead_operators"].values()) == 1
+    assert made["tensors"][0] - made["tensors"][1] >= 2
+    assert made["buffers"][0] - made["buffers"][1] >= 2 and made["repeated_buffers"][1] == 0
+    chute("verify", tmp_path / "clean.circle", "--warnings-as-errors")
+    got = reference(tmp_path / "clean.circle", inputs["decoder_small"])
+    for g, w in zip(got, reference(files / "decoder_small.circle", inputs["decoder_small"])):
+        np.testing.assert_array_equal(g, w)
+    again = report("cleanup", tmp_path / "clean.circle", "-o", tmp_path / "twice.circle")
+    assert not again["dead_operators"] and (tmp_path / "twice.circle").read_bytes() == (tmp_path / "clean.circle").read_bytes()
+
+
+def test_A43_custom_operators_keep_their_identity(tmp_path):
+    """Three custom operators, two of one code with other options: codes, options and outputs stay one to one."""
+    text = """graph @main(%x: f32[4]) -> ("a": f32[4], "b": f32[4], "c": f32[4]) {
+  %a = circle.custom(%x) {custom_code = "One", custom_options = "first"} : f32[4]
+  %b = circle.custom(%x) {custom_code = "Two", custom_options = "second"} : f32[4]
+  %c = circle.custom(%x) {custom_code = "One", custom_options = "third"} : f32[4]
+  return %a, %b, %c
+}"""
+    (tmp_path / "m.ir").write_text(text)
+    chute("extract", tmp_path / "m.ir", "--ops", "0-2", "-o", tmp_path / "m.circle")
+    chute("cleanup", tmp_path / "m.circle", "-o", tmp_path / "c.circle")
+    for path in (tmp_path / "m.circle", tmp_path / "c.circle"):
+        model = read(path)
+        codes = [model.operatorCodes[op.opcodeIndex].customCode for op in model.subgraphs[0].operators]
+        assert codes == [b"One", b"Two", b"One"]
+        assert [bytes(op.customOptions) for op in model.subgraphs[0].operators] == [b"first", b"second", b"third"]
+        assert len(model.subgraphs[0].outputs) == 3 and len(model.subgraphs[0].tensors) == 4
+
+
+# --- every tool ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("verb", ["extract", "cleanup"])
+def test_bad_input_is_an_error_without_output(files, tmp_path, verb):
+    more = {"extract": ("--ops", "0")}.get(verb, ())
+    data = (files / "decoder_small.circle").read_bytes()
+    for bad in (b"", b"garbage", data[:100], data[:len(data) // 2], data[:8] + bytes(len(data) - 8)):
+        (tmp_path / "bad.circle").write_bytes(bad)
+        chute(verb, tmp_path / "bad.circle", *more, "-o", tmp_path / "out.circle", expect=4)
+        assert not (tmp_path / "out.circle").exists()
+    chute(verb, tmp_path / "missing.circle", *more, "-o", tmp_path / "out.circle", expect=4)
+    chute(verb, files / "decoder_small.circle", *more, "-o", tmp_path / "no" / "folder" / "out.circle", expect=5)
