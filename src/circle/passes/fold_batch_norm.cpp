@@ -11,7 +11,7 @@
 // Left alone: a convolution with an activation or with other users, weights that are no f32
 // constants, and weights that something else uses too (they would be stored twice).
 #include "circle/passes.h"
-#include "circle/passes/match.h"
+#include "circle/passes/rules/rules.h"
 
 #include <algorithm>
 
@@ -48,27 +48,8 @@ std::optional<std::vector<float>> floats_of(const Value *v) {
   return out;
 }
 
-/// One number per channel from a constant that varies along the last dimension at most.
-std::optional<std::vector<float>> per_channel(const Value *v, size_t channels) {
-  const std::span<const SymInt> shape = v->type().shape();
-  for (size_t i = 0; i + 1 < shape.size(); ++i)
-    if (shape[i] != SymInt(1))
-      return {};
-  std::optional<std::vector<float>> out = floats_of(v);
-  if (out && out->size() == 1)
-    out->resize(channels, (*out)[0]);
-  if (!out || out->size() != channels)
-    return {};
-  return out;
-}
-
-Value *f32_constant(Rewriter &rw, Op &before, Type type, const std::vector<float> &values) {
-  return rw.before(before).constant(
-      rw.graph().add_copy(type, std::as_bytes(std::span<const float>(values))));
-}
-
 bool fold(Op &op, Rewriter &rw) {
-  if (has_activation(op) || op.result()->type().element() != ElementType::F32)
+  if (has_activation(op) || !is_f32(op.result()))
     return false;
   u32 side = 0;
   if (constant_of(op.operand(0)))
@@ -93,7 +74,7 @@ bool fold(Op &op, Rewriter &rw) {
   if (last.is_symbolic())
     return false;
   const auto channels = static_cast<size_t>(last.value());
-  const std::optional<std::vector<float>> factor = per_channel(other, channels);
+  const std::optional<std::vector<float>> factor = per_last(other, channels);
   if (!factor)
     return false;
   Value *filter = conv->operand(at->filter);
@@ -102,7 +83,7 @@ bool fold(Op &op, Rewriter &rw) {
     return false;
   std::vector<float> shift(channels, 0.0f);
   if (bias) {
-    std::optional<std::vector<float>> given = per_channel(bias, channels);
+    std::optional<std::vector<float>> given = per_last(bias, channels);
     if (!given)
       return false;
     shift = std::move(*given);
@@ -138,17 +119,19 @@ bool fold(Op &op, Rewriter &rw) {
   return true;
 }
 
-const pass::PatternSet &patterns() {
-  static const pass::PatternSet set = [] {
-    pass::PatternSet s;
-    s.add("fold-channel-arithmetic", {op::MUL, op::ADD, op::SUB}, fold);
-    return s;
-  }();
-  return set;
-}
-
 } // namespace
 
-void fold_batch_norm(pass::PassContext &ctx) { ctx.run(patterns()); }
+void add_channel_rules(pass::PatternSet &set) {
+  set.add("fold-channel-arithmetic", {op::MUL, op::ADD, op::SUB}, fold);
+}
+
+void fold_batch_norm(pass::PassContext &ctx) {
+  static const pass::PatternSet set = [] {
+    pass::PatternSet s;
+    add_channel_rules(s);
+    return s;
+  }();
+  ctx.run(set);
+}
 
 } // namespace chute::circle

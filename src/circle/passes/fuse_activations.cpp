@@ -9,7 +9,7 @@
 // poolings: the operators whose fused activation runtimes honour. It has no activation yet, and the
 // activation is its only user. Floats only.
 #include "circle/passes.h"
-#include "circle/passes/match.h"
+#include "circle/passes/rules/rules.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ namespace {
 using ir::Op;
 using pass::Rewriter;
 
-bool is_float(const Value *v) { return v->type().element() == ElementType::F32; }
+bool is_float(const Value *v) { return is_f32(v); }
 
 /// The operand of a MINIMUM or MAXIMUM whose other operand is that number; null when there is none.
 Value *bounded(const Value *v, OpCode code, double bound) {
@@ -114,19 +114,21 @@ bool fuse(Op &op, Rewriter &rw) {
   return true;
 }
 
-const pass::PatternSet &patterns() {
-  static const pass::PatternSet set = [] {
-    pass::PatternSet s;
-    s.add("merge-bounds", {op::MINIMUM, op::MAXIMUM}, merge_bounds);
-    s.add("clamp-to-activation", {op::MINIMUM, op::MAXIMUM}, clamp_to_activation);
-    s.add("fuse-activation", {op::RELU, op::RELU6}, fuse);
-    return s;
-  }();
-  return set;
-}
-
 } // namespace
 
-void fuse_activations(pass::PassContext &ctx) { ctx.run(patterns()); }
+void add_activation_rules(pass::PatternSet &set) {
+  set.add("merge-bounds", {op::MINIMUM, op::MAXIMUM}, merge_bounds);
+  set.add("clamp-to-activation", {op::MINIMUM, op::MAXIMUM}, clamp_to_activation);
+  set.add("fuse-activation", {op::RELU, op::RELU6}, fuse);
+}
+
+void fuse_activations(pass::PassContext &ctx) {
+  static const pass::PatternSet set = [] {
+    pass::PatternSet s;
+    add_activation_rules(s);
+    return s;
+  }();
+  ctx.run(set);
+}
 
 } // namespace chute::circle

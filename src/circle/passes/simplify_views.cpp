@@ -3,7 +3,8 @@
 //   reshape(reshape(x))                          → reshape(x)
 //   reshape to the same shape                    → x
 //   reshape(constant)                            → a view of the constant
-//   reshape(f(reshape(x))) to the shape of x     → f(x), f elementwise over one tensor and scalars
+//   reshape(f(reshape(x), reshape(y))) to the shape of x and y → f(x, y), f up to 32 elementwise
+//     operators that nothing else uses, constants and scalars among their operands
 //   transpose that moves only dimensions of size 1 → reshape
 //   broadcast_to whose user broadcasts by itself → its operand
 //   batch_matmul(x, transpose of the last two)   → batch_matmul with adjoint_rhs (or adjoint_lhs)
@@ -13,9 +14,10 @@
 // A RESHAPE merges only when its own target needs no more than one run-time dimension. Runs after
 // sink-transposes, which needs to see transposes as such.
 #include "circle/passes.h"
-#include "circle/passes/match.h"
+#include "circle/passes/rules/rules.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 namespace chute::circle {
 
@@ -36,63 +38,138 @@ bool simplify_reshape(Op &op, Rewriter &rw) {
     rw.replace(op, x);
     return true;
   }
+  if (!stored_alike(x->type(), op.result()->type())) {
+    rw.reject("the result is quantized differently or per channel");
+    return false;
+  }
   if (const ir::Constant *c = constant_of(x)) {
     rw.replace(op, rw.before(op).constant(reshaped(rw.graph(), *c, shape)));
     return true;
   }
   const Op *inner = reshape_of(x);
-  if (!inner || count_symbolic(shape) > 1)
+  if (!inner)
     return false;
   Value *source = inner->operand(0);
-  rw.replace(op,
-             source->type() == op.result()->type() ? source : make_reshape(rw, op, source, shape));
+  if (!stored_alike(source->type(), op.result()->type())) {
+    rw.reject("the value between is quantized differently");
+    return false;
+  }
+  if (source->type() == op.result()->type()) {
+    rw.replace(op, source);
+    return true;
+  }
+  if (count_symbolic(shape) > 1) {
+    rw.reject("two dimensions known only at run time");
+    return false;
+  }
+  rw.replace(op, make_reshape(rw, op, source, shape));
   return true;
 }
 
-/// The operand of an elementwise operator whose others hold one element each; -1 when there is
-/// none.
-int lone_tensor(const Op &op) {
-  int found = -1;
-  for (u32 i = 0; i < op.num_operands(); ++i) {
-    const Value *v = op.operand(i);
-    if (v && has_elements(v->type().shape(), 1) && constant_of(v))
-      continue;
-    if (found >= 0 || !v)
-      return -1;
-    found = static_cast<int>(i);
+/// Elementwise operators below a RESHAPE, up to the RESHAPEs that they read: a tree, since each
+/// feeds only the next.
+class Region {
+public:
+  explicit Region(Op &root) : root_(root) {}
+
+  /// Whether every leaf has the shape of the root's result already, or is a constant.
+  bool find() {
+    if (!grow(root_.operand(0)))
+      return false;
+    for (size_t i = 0; i < ops_.size(); ++i)
+      for (const ir::Use &u : ops_[i]->operand_uses())
+        if (!operand(u.value()))
+          return false;
+    return !ops_.empty() && views_ > 0;
   }
-  return found;
-}
+
+  Value *rebuild(Rewriter &rw) const {
+    boost::unordered_flat_map<const Value *, Value *> made;
+    const std::span<const SymInt> shape = root_.result()->type().shape();
+    for (size_t i = ops_.size(); i-- > 0;) {
+      Op &f = *ops_[i];
+      std::vector<Value *> operands;
+      for (const ir::Use &u : f.operand_uses()) {
+        Value *v = u.value();
+        const ir::Constant *c = constant_of(v);
+        if (const auto it = made.find(v); it != made.end())
+          operands.push_back(it->second);
+        else if (c && !is_single(v))
+          operands.push_back(rw.before(root_).constant(reshaped(rw.graph(), *c, shape)));
+        else if (c || v->type().rank() == 0)
+          operands.push_back(v);
+        else
+          operands.push_back(reshape_of(v)->operand(0));
+      }
+      const Type type = rw.context().with_shape(f.result()->type(), shape);
+      made[f.result()] = recreate(rw, root_, f, operands, std::span(&type, 1))->result();
+    }
+    return made[root_.operand(0)];
+  }
+
+private:
+  static constexpr size_t kMostOps = 32;
+
+  static bool is_single(const Value *v) { return has_elements(v->type().shape(), 1); }
+  static Op *recreate(Rewriter &rw, Op &at, const Op &op, std::span<Value *const> operands,
+                      std::span<const Type> types) {
+    const std::vector<Attr> attrs(op.attrs().begin(), op.attrs().end());
+    Op *copy = rw.graph().create(op.opcode(), operands, attrs, types, op.loc());
+    rw.graph().insert_before(*at.parent(), &at, copy);
+    return copy;
+  }
+
+  bool grow(Value *v) {
+    Op *f = v->producer();
+    if (!f || !is_circle(f->opcode()) || !f->has(ir::trait::kElementwise) ||
+        f->num_results() != 1 || !v->has_one_use() || f->opcode() == op::PRELU ||
+        !is_movable(v->type()) || ops_.size() >= kMostOps ||
+        !same_shape(v->type(), root_.operand(0)->type()))
+      return false;
+    ops_.push_back(f);
+    return true;
+  }
+
+  bool operand(Value *v) {
+    const Type to = root_.result()->type();
+    if (!v || !is_movable(v->type()))
+      return false;
+    const bool constant = constant_of(v) != nullptr;
+    // A one-element operand of a higher rank would raise the result's.
+    if (is_single(v) && (constant || v->type().rank() == 0))
+      return v->type().rank() <= to.rank();
+    if (!same_shape(v->type(), root_.operand(0)->type()))
+      return false;
+    if (constant)
+      return true;
+    if (const Op *inner = reshape_of(v); inner && same_shape(inner->operand(0)->type(), to) &&
+                                         stored_alike(inner->operand(0)->type(), v->type())) {
+      ++views_;
+      return true;
+    }
+    return grow(v);
+  }
+
+  Op &root_;
+  std::vector<Op *> ops_;
+  size_t views_ = 0;
+};
 
 bool unwrap_elementwise(Op &op, Rewriter &rw) {
-  Op *f = op.operand(0)->producer();
-  if (!f || !is_circle(f->opcode()) || !f->has(ir::trait::kElementwise) || f->num_results() != 1 ||
-      !f->result()->has_one_use() || f->opcode() == op::PRELU)
+  if (!stored_alike(op.operand(0)->type(), op.result()->type()))
     return false;
-  const int at = lone_tensor(*f);
-  if (at < 0)
+  Region region(op);
+  if (!region.find())
     return false;
-  const Op *inner = reshape_of(f->operand(static_cast<u32>(at)));
-  const std::span<const SymInt> shape = op.result()->type().shape();
-  if (!inner || !std::ranges::equal(inner->operand(0)->type().shape(), shape))
-    return false;
-  std::vector<Value *> operands;
-  for (const ir::Use &u : f->operand_uses())
-    operands.push_back(u.value());
-  // One-element operands of a higher rank would raise the result's.
-  for (const Value *v : operands)
-    if (v->type().shape().size() > shape.size() && constant_of(v))
-      return false;
-  operands[static_cast<size_t>(at)] = inner->operand(0);
-  const Type type = op.result()->type();
-  rw.replace(op, recreate(rw, *f, operands, std::span(&type, 1))->result());
+  rw.replace(op, region.rebuild(rw));
   return true;
 }
 
 bool trivial_transpose(Op &op, Rewriter &rw) {
   const Transposed t = transposed(op.result());
   const std::span<const SymInt> shape = op.result()->type().shape();
-  if (!t || count_symbolic(shape) > 1 || !moves_only_ones(t.source->type().shape(), t.perm))
+  if (!t || count_symbolic(shape) > 1 || !moves_only_ones(t.source->type().shape(), t.perm) ||
+      !stored_alike(t.source->type(), op.result()->type()) || shape.empty())
     return false;
   rw.replace(op, t.source->type() == op.result()->type() ? t.source
                                                          : make_reshape(rw, op, t.source, shape));
@@ -100,22 +177,10 @@ bool trivial_transpose(Op &op, Rewriter &rw) {
 }
 
 std::optional<SymDims> broadcast_shape(const Op &op, u32 changed, const Value *with) {
-  SymDims out;
-  for (u32 i = 0; i < op.num_operands(); ++i) {
-    const Value *v = i == changed ? with : op.operand(i);
-    if (!v)
-      continue;
-    const std::span<const SymInt> s = v->type().shape();
-    if (s.size() > out.size())
-      out.insert(out.begin(), s.size() - out.size(), SymInt(1));
-    for (size_t k = 0; k < s.size(); ++k) {
-      SymInt &d = out[out.size() - s.size() + k];
-      if (d == SymInt(1))
-        d = s[k];
-      else if (s[k] != SymInt(1) && s[k] != d)
-        return {};
-    }
-  }
+  std::optional<SymDims> out = SymDims{};
+  for (u32 i = 0; out && i < op.num_operands(); ++i)
+    if (const Value *v = i == changed ? with : op.operand(i))
+      out = broadcast(*out, v->type().shape());
   return out;
 }
 
@@ -127,7 +192,7 @@ bool drop_broadcast_operand(Op &op, Rewriter &rw) {
   for (u32 i = 0; i < op.num_operands(); ++i) {
     const Value *v = op.operand(i);
     const Op *p = v ? v->producer() : nullptr;
-    if (!p || p->opcode() != op::BROADCAST_TO)
+    if (!p || p->opcode() != op::BROADCAST_TO || !stored_alike(p->operand(0)->type(), v->type()))
       continue;
     const std::optional<SymDims> shape = broadcast_shape(op, i, p->operand(0));
     if (!shape || !std::ranges::equal(*shape, op.result()->type().shape()))
@@ -141,7 +206,7 @@ bool drop_broadcast_operand(Op &op, Rewriter &rw) {
 /// `v` without a RESHAPE that only puts ones in front; null when it has none.
 Value *without_leading_ones(const Value *v) {
   const Op *p = v ? reshape_of(v) : nullptr;
-  if (!p)
+  if (!p || !stored_alike(p->operand(0)->type(), v->type()))
     return nullptr;
   const std::span<const SymInt> from = p->operand(0)->type().shape(), to = v->type().shape();
   if (from.size() >= to.size() || !std::ranges::equal(from, to.last(from.size())))
@@ -184,7 +249,7 @@ bool fold_into_matmul(Op &op, Rewriter &rw) {
   bool changed = false;
   for (u32 i = 0; i < 2; ++i) {
     const Transposed t = transposed(op.operand(i));
-    if (!t)
+    if (!t || t.perm.size() < 2 || !stored_alike(t.source->type(), op.operand(i)->type()))
       continue;
     Dims swapped(t.perm.size());
     for (size_t d = 0; d < swapped.size(); ++d)
@@ -200,29 +265,31 @@ bool fold_into_matmul(Op &op, Rewriter &rw) {
   return changed;
 }
 
-const pass::PatternSet &patterns() {
-  static const pass::PatternSet set = [] {
-    pass::PatternSet s;
-    s.add("simplify-reshape", {op::RESHAPE}, simplify_reshape);
-    s.add("unwrap-elementwise", {op::RESHAPE}, unwrap_elementwise);
-    s.add("trivial-transpose", {op::TRANSPOSE}, trivial_transpose);
-    s.add("identity-broadcast", {op::BROADCAST_TO}, drop_identity_broadcast);
-    s.add("transpose-into-matmul", {op::BATCH_MATMUL}, fold_into_matmul);
-    pass::Pattern map{"broadcast-into-elementwise", {}, drop_broadcast_operand};
-    pass::Pattern ones{"leading-ones-into-elementwise", {}, drop_leading_ones};
-    for (const ir::OpDef *def : ir::Registry::global().all())
-      if (is_circle(def->opcode) && def->has(ir::trait::kElementwise))
-        map.roots.push_back(def->opcode);
-    ones.roots = map.roots;
-    s.add(std::move(map));
-    s.add(std::move(ones));
-    return s;
-  }();
-  return set;
-}
-
 } // namespace
 
-void simplify_views(pass::PassContext &ctx) { ctx.run(patterns()); }
+void add_view_rules(pass::PatternSet &set) {
+  set.add("simplify-reshape", {op::RESHAPE}, simplify_reshape);
+  set.add("unwrap-elementwise", {op::RESHAPE}, unwrap_elementwise);
+  set.add("trivial-transpose", {op::TRANSPOSE}, trivial_transpose);
+  set.add("identity-broadcast", {op::BROADCAST_TO}, drop_identity_broadcast);
+  set.add("transpose-into-matmul", {op::BATCH_MATMUL}, fold_into_matmul);
+  pass::Pattern map{"broadcast-into-elementwise", {}, drop_broadcast_operand};
+  pass::Pattern ones{"leading-ones-into-elementwise", {}, drop_leading_ones};
+  for (const ir::OpDef *def : ir::Registry::global().all())
+    if (is_circle(def->opcode) && def->has(ir::trait::kElementwise))
+      map.roots.push_back(def->opcode);
+  ones.roots = map.roots;
+  set.add(std::move(map));
+  set.add(std::move(ones));
+}
+
+void simplify_views(pass::PassContext &ctx) {
+  static const pass::PatternSet set = [] {
+    pass::PatternSet s;
+    add_view_rules(s);
+    return s;
+  }();
+  ctx.run(set);
+}
 
 } // namespace chute::circle

@@ -1,0 +1,39 @@
+#include "circle/optimize.h"
+
+#include "circle/ops.h"
+#include "ir/walk.h"
+
+#include <algorithm>
+#include <array>
+
+namespace chute::circle {
+
+const std::vector<std::string> &optimize_pipeline(int level) {
+  static const std::array<std::vector<std::string>, 3> pipelines{{
+      {"dce"},
+      {
+          "optimize-circle",
+          "fold-constants",
+          "cse",
+          "optimize-circle", // what equal operators had hidden, and what folding left
+          "cse",
+      },
+      {
+          "sink-transposes",
+          "optimize-circle",
+          "fold-constants",
+          "cse",
+          "optimize-circle",
+          "cse",
+      },
+  }};
+  return pipelines[static_cast<size_t>(std::clamp(level, 0, 2))];
+}
+
+size_t count_operators(const ir::Graph &graph) {
+  size_t n = 0;
+  ir::walk(graph, [&](const ir::Op &op) { n += is_circle(op.opcode()); });
+  return n;
+}
+
+} // namespace chute::circle
