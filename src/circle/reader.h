@@ -10,18 +10,43 @@
 
 namespace chute::circle {
 
-/// A file's main subgraph with everything that it calls, and what a Graph has no place for.
+struct Origin;
+
+/// One name of a signature and the port that it stands for.
+struct SignaturePort {
+  std::string name;
+  u32 position = 0; ///< among the graph's inputs() or outputs()
+};
+
+/// A named entry point. The first one of a graph also gave its inputs() and outputs() their names;
+/// what those say now is written back.
+struct Signature {
+  std::string key;
+  u32 graph = 0; ///< 0 is Model::graph, i + 1 is Model::more[i]
+  std::vector<SignaturePort> inputs;
+  std::vector<SignaturePort> outputs;
+};
+
+/// A whole file: its entry points as graphs, and what a Graph has no place for.
 struct Model {
+  /// The main subgraph with everything that it calls.
   std::unique_ptr<ir::Graph> graph;
+  /// The subgraphs that nothing above calls, and those with a signature, in the file's order; each
+  /// with everything that it calls.
+  std::vector<std::unique_ptr<ir::Graph>> more;
   std::string description;
-  /// Key of the signature whose names the interface has; empty when the file has none.
+  /// Key of the first signature of the main subgraph, whose names the interface has; empty when
+  /// there is none.
   std::string signature_key;
   std::string subgraph_name;
+  /// Every signature of the file, in order.
+  std::vector<Signature> signatures;
   /// Named blobs, in order.
   std::vector<std::pair<std::string, std::string>> metadata;
-  /// Subgraphs that nothing reachable from the main one calls, and further signatures: dropped.
-  size_t dropped_subgraphs = 0;
-  size_t dropped_signatures = 0;
+  u32 version = 0;
+  /// For write_model (circle/writer.h), which puts back what the graphs do not hold. Views the
+  /// file.
+  std::shared_ptr<const Origin> origin;
 };
 
 /// Reads a `.circle` or `.tflite` file of any schema version into the circle dialect.
@@ -35,11 +60,11 @@ struct Model {
 ///   dimensions   -1 in shape_signature: the inferred expression where inference gives one,
 ///                otherwise a new symbol d0, d1, …
 ///   names        a tensor's name is its value's; the first signature names inputs and outputs
+///   constants without a dense form (sparse ones, strings, MX and GGML blocks): has_data is false,
+///                so that nothing computes with them; write_model stores their bytes again
 ///
 /// `bytes` stay valid as long as `owner` lives; the graph's constants share it.
-/// Errors: kind BadInput with the fatal codes of circle/verify.h; kind Unsupported,
-/// `circle.read.constant` (data of strings, MX and GGML blocks), `circle.read.quantization`
-/// (block-wise scales).
+/// Errors: kind BadInput with the fatal codes of circle/verify.h.
 Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
                          std::shared_ptr<const void> owner);
 Result<Model> read_model(ir::Context &ctx, const std::string &path);

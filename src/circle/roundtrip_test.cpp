@@ -64,6 +64,20 @@ protected:
     }
     return std::move(*g);
   }
+  /// Read as a whole model and written from it.
+  Bytes rewritten(const Bytes &bytes, const ModelWriteOptions &options) {
+    auto model = read_model(ctx, bytes, {});
+    if (!model) {
+      ADD_FAILURE() << to_text(model.error());
+      return {};
+    }
+    auto out = write_model_bytes(*model, options);
+    if (!out) {
+      ADD_FAILURE() << to_text(out.error());
+      return {};
+    }
+    return std::move(*out);
+  }
   std::string print(const ir::Graph &g) {
     ir::PrintOptions options;
     options.locations = false;
@@ -83,6 +97,10 @@ protected:
     }
     EXPECT_EQ(bytes_of(*again), first);
     EXPECT_EQ(print(*graph_of(bytes_of(*again))), print(*again));
+    EXPECT_TRUE(rewritten(first, {}) == first) << "written back as it was";
+    ModelWriteOptions compact;
+    compact.compact = true;
+    EXPECT_TRUE(rewritten(first, compact) == first) << "there is nothing to compact";
     // The same model with its payload behind the flatbuffer.
     WriteOptions outside;
     outside.inline_limit = 0;
@@ -90,6 +108,9 @@ protected:
     EXPECT_TRUE(stats.external);
     EXPECT_EQ(problems(external), "");
     EXPECT_EQ(print(*graph_of(external)), print(*again));
+    ModelWriteOptions also_outside;
+    also_outside.inline_limit = 0;
+    EXPECT_TRUE(rewritten(external, also_outside) == external);
     return again;
   }
   /// The same text without looking at what the writer shares.

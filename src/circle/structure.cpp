@@ -157,6 +157,7 @@ private:
     i32 producer = kUndefined; ///< an operator's index or one of the above
     i32 early_use = -1;        ///< an operator that used it before it was defined
     bool used = false;
+    bool named = false; ///< an intermediate or the scales of another tensor: no data flows
     bool is_input = false;
     bool is_output = false;
   };
@@ -262,6 +263,8 @@ private:
         bad(std::to_string(scales) + " scales for " + std::to_string(d) + " channels",
             Level::Fatal);
     }
+    if (const auto *block = q->details_as_BlockwiseQuantization())
+      check_blocks(*block, tensor, t);
     const auto *mx = q->details_as_MXQuantization();
     // The tag alone makes it MX: a damaged file may have it without the table.
     const bool is_mx = q->details_type() == cs::QuantizationDetails_MXQuantization ||
@@ -280,6 +283,25 @@ private:
             s == 0 ? Level::Error : Level::Fatal);
         break;
       }
+  }
+
+  /// Scales of blocks along the last dimension are a tensor of their own, zero points may be.
+  void check_blocks(const cs::BlockwiseQuantization &block, const cs::Tensor &tensor, u32 t) {
+    const std::string path = tensor_path(t) + ".quantization.details";
+    const u32 rank = size_of(tensor.shape());
+    const i64 last = rank ? tensor.shape()->Get(rank - 1) : 0;
+    if (block.block_size() <= 0 || rank == 0 || last % block.block_size())
+      report(Level::Error, "circle.tensor.quantization",
+             "blocks of " + std::to_string(block.block_size()) + " elements do not divide " +
+                 (rank ? "the last dimension, " + std::to_string(last) : std::string("a scalar")),
+             path);
+    const auto name = [&](i32 index, const char *field, bool absent_ok) {
+      if (index_ok(index, states_.size(), absent_ok, [&] { return path + "." + field; }) &&
+          index >= 0)
+        states_[static_cast<size_t>(index)].named = true;
+    };
+    name(block.scales(), "scales", false);
+    name(block.zero_points(), "zero_points", true);
   }
 
   void check_size(const cs::Tensor &tensor, u32 t, ir::ElementType element, size_t bytes) {
@@ -426,7 +448,7 @@ private:
       const i32 t = op.intermediates()->Get(i);
       if (index_ok(t, tensors, true, [&] { return at(op_path(o) + ".intermediates", i); }) &&
           t >= 0)
-        states_[static_cast<size_t>(t)].used = true;
+        states_[static_cast<size_t>(t)].named = true;
     }
     for (u32 i = 0; i < outputs; ++i) {
       const i32 t = op.outputs()->Get(i);
@@ -505,7 +527,7 @@ private:
                                 ") but no input, no constant and produced by nothing"
                           : "an output, but no input, no constant and produced by nothing",
                tensor_path(t));
-      if (state.producer < 0 && !state.used && !state.is_input && !state.is_output)
+      if (state.producer < 0 && !state.used && !state.named && !state.is_input && !state.is_output)
         unused.push_back(t);
     }
     if (!unused.empty())

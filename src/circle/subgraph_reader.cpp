@@ -24,8 +24,12 @@ u32 size_of(const T *vector) {
   return vector ? vector->size() : 0;
 }
 
-std::string tensor_name(const cs::Tensor &t) {
-  return t.name() ? "tensor '" + t.name()->str() + "'" : "tensor";
+/// Quantized in a way that the IR's types do not say: block-wise or custom.
+bool has_foreign_scheme(const cs::Tensor &t) {
+  const cs::QuantizationParameters *q = t.quantization();
+  return q && (q->details_type() == cs::QuantizationDetails_BlockwiseQuantization ||
+               (q->details_type() == cs::QuantizationDetails_CustomQuantization &&
+                size_of(q->scale()) == 0));
 }
 
 bool is_dynamic(const cs::Tensor &t) {
@@ -55,10 +59,9 @@ Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tens
     return it->second;
   ir::Quantization out;
   std::vector<i64> zero_points;
+  // Scales that are tensors of their own stay in the file: what they apply to is carried as it is.
   if (q->details_type() == cs::QuantizationDetails_BlockwiseQuantization)
-    return fail(ErrorKind::Unsupported, "circle.read.quantization",
-                "block-wise quantization, whose scales are tensors, is not read",
-                tensor_name(tensor), "dequantize the tensor first");
+    return nullptr;
   if (mx) {
     const auto *details = q->details_as_MXQuantization();
     out.kind = ir::QuantKind::MX;
@@ -86,21 +89,18 @@ Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tens
 }
 
 Result<const ir::Constant *> FileReader::constant(const cs::Tensor &tensor, Type type) {
-  const u64 key = static_cast<u64>(tensor.buffer()) << 32 | type.id();
-  const auto [it, fresh] = constants_.try_emplace(key, nullptr);
-  if (!fresh && it->second)
-    return it->second;
   const auto bytes = payload(file_, tensor.buffer());
   const ElementType element = type.element();
   const bool packed = ir::element_bits(element) == 4 && ir::is_integer(element);
   const auto size = wire_bytes(element, type.num_elements());
-  if ((!size && !(bytes.empty() && type.num_elements() == 0)) || tensor.sparsity())
-    return fail(ErrorKind::Unsupported, "circle.read.constant",
-                tensor.sparsity()
-                    ? std::string("sparse constants are not read")
-                    : "constants of type " + std::string(ir::element_type_name(element)) +
-                          " are not read",
-                tensor_name(tensor));
+  // Bytes that are not one number after the other are carried, never computed with.
+  if ((!size && !(bytes.empty() && type.num_elements() == 0)) || tensor.sparsity() ||
+      has_foreign_scheme(tensor))
+    return keep(graph_.add_constant(type, nullptr, owner_, {}, false), tensor.buffer());
+  const u64 key = static_cast<u64>(tensor.buffer()) << 32 | type.id();
+  const auto [it, fresh] = constants_.try_emplace(key, nullptr);
+  if (!fresh && it->second)
+    return it->second;
   const std::byte *data = bytes.data();
   std::shared_ptr<const void> owner = owner_;
   const auto align = static_cast<size_t>(std::max(ir::element_bytes(element), 1));
@@ -124,7 +124,41 @@ Result<const ir::Constant *> FileReader::constant(const cs::Tensor &tensor, Type
     data = copy.data;
     owner = copy.owner;
   }
-  return it->second = graph_.add_constant(type, data, std::move(owner));
+  return it->second = keep(graph_.add_constant(type, data, std::move(owner)), tensor.buffer());
+}
+
+const ir::Constant *FileReader::keep(const ir::Constant *constant, u32 buffer) {
+  if (table_) {
+    table_->buffer.resize(constant->id + 1, kNoOrigin);
+    table_->buffer[constant->id] = buffer;
+  }
+  return constant;
+}
+
+void FileReader::note_region(const ir::Region &region, u32 subgraph) {
+  if (table_)
+    table_->subgraph[&region] = subgraph;
+}
+
+void FileReader::note_value(const ir::Value &value, u32 subgraph, u32 tensor) {
+  if (!table_)
+    return;
+  if (value.id() >= table_->tensor.size()) {
+    table_->tensor.resize(value.id() + 1, kNoOrigin);
+    table_->type.resize(value.id() + 1);
+  }
+  const u32 number = origin_->first_tensor[subgraph] + tensor;
+  table_->tensor[value.id()] = number;
+  table_->type[value.id()] = value.type();
+  origin_->used[number] = true;
+}
+
+void FileReader::note_op(const ir::Op &op, u32 subgraph, u32 index) {
+  if (!table_)
+    return;
+  if (op.id() >= table_->op.size())
+    table_->op.resize(op.id() + 1, kNoOrigin);
+  table_->op[op.id()] = origin_->first_op[subgraph] + index;
 }
 
 namespace {
@@ -136,6 +170,7 @@ public:
       : reader_(reader),
         file_(reader.file()),
         graph_(reader.graph()),
+        index_(index),
         sub_(*file_.model->subgraphs()->Get(index)),
         region_(region),
         nested_(nested),
@@ -146,16 +181,20 @@ public:
   }
 
   Status run() {
+    reader_.note_region(region_, index_);
     for (u32 i = 0; i < size_of(sub_.inputs()); ++i) {
       const auto t = static_cast<u32>(sub_.inputs()->Get(i));
       auto type = type_of(t);
       if (!type)
         return tl::unexpected(type.error());
-      if (is_dynamic(tensor(t)))
+      if (values_[t])
+        type = values_[t]->type(); // listed twice: the same sizes
+      else if (is_dynamic(tensor(t)))
         type = with_symbols(*type, t, {});
       Value *arg = graph_.add_argument(region_, *type, values_[t] ? ir::StringId() : name_of(t));
       if (!values_[t])
         values_[t] = arg;
+      reader_.note_value(*arg, index_, t);
     }
     for (u32 o = 0; o < size_of(sub_.operators()); ++o)
       if (Status s = read_op(o); !s)
@@ -232,6 +271,7 @@ private:
     builder_.set_loc({});
     values_[t] = builder_.constant(*c, name_of(t));
     builder_.set_loc(loc);
+    reader_.note_value(*values_[t], index_, t);
     return values_[t];
   }
 
@@ -240,7 +280,7 @@ private:
   Value *variable(const cs::Tensor &in, Type type, u32 t) {
     const ir::Constant *initial = nullptr;
     if (const auto bytes = payload(file_, in.buffer()); !bytes.empty())
-      if (auto c = reader_.constant(in, type))
+      if (auto c = reader_.constant(in, type); c && (*c)->has_data)
         initial = *c;
     if (!initial) {
       static constexpr u64 kZero[2] = {};
@@ -254,6 +294,7 @@ private:
         {"value", ir::Attr::of_constant(initial)}};
     ir::Op *op = builder_.create_typed(ir::core_op::state, {}, attrs, std::span(&type, 1));
     graph_.set_name(op->result(), name_of(t));
+    reader_.note_value(*op->result(), index_, t);
     return op->result();
   }
 
@@ -336,7 +377,9 @@ private:
       const auto t = static_cast<u32>(in.outputs()->Get(i));
       graph_.set_name(op->result(i), name_of(t));
       values_[t] = op->result(i);
+      reader_.note_value(*op->result(i), index_, t);
     }
+    reader_.note_op(*op, index_, o);
     return {};
   }
 
@@ -381,6 +424,7 @@ private:
   FileReader &reader_;
   const FileView &file_;
   ir::Graph &graph_;
+  const u32 index_;
   const cs::SubGraph &sub_;
   ir::Region &region_;
   const NestedSubgraph &nested_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "circle/file_view.h"
+#include "circle/origin.h"
 #include "ir/builder.h"
 #include "ir/graph.h"
 
@@ -14,8 +15,10 @@ namespace chute::circle {
 /// What all subgraphs of a file share while it is read.
 class FileReader {
 public:
-  FileReader(const FileView &file, std::shared_ptr<const void> owner, ir::Graph &graph)
-      : file_(file), owner_(std::move(owner)), graph_(graph) {}
+  /// `origin` and `table` are filled when they are given.
+  FileReader(const FileView &file, std::shared_ptr<const void> owner, ir::Graph &graph,
+             Origin *origin = nullptr, GraphOrigin *table = nullptr)
+      : file_(file), owner_(std::move(owner)), graph_(graph), origin_(origin), table_(table) {}
 
   const FileView &file() const { return file_; }
   ir::Graph &graph() const { return graph_; }
@@ -27,14 +30,23 @@ public:
                                                 ir::ElementType element);
   ir::SymInt fresh_symbol();
 
+  // What the writer needs to put back: where values and operators come from.
+  void note_region(const ir::Region &region, u32 subgraph);
+  void note_value(const ir::Value &value, u32 subgraph, u32 tensor);
+  void note_op(const ir::Op &op, u32 subgraph, u32 index);
+
 private:
   struct Copy {
     const std::byte *data;
     std::shared_ptr<const void> owner;
   };
+  const ir::Constant *keep(const ir::Constant *constant, u32 buffer);
+
   const FileView &file_;
   std::shared_ptr<const void> owner_;
   ir::Graph &graph_;
+  Origin *origin_;
+  GraphOrigin *table_;
   boost::unordered_flat_map<u64, Copy> copies_; // by buffer, and whether unpacked
   boost::unordered_flat_map<u64, const ir::Constant *> constants_; // by buffer and type
   boost::unordered_flat_map<std::pair<const ::circle::QuantizationParameters *, i32>,

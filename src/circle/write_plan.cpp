@@ -1,16 +1,15 @@
 #include "circle/write_plan.h"
 
+#include "circle/constant_pool.h"
 #include "circle/element.h"
+#include "circle/file_view.h"
+#include "circle/tensor_names.h"
 #include "ir/context.h"
 #include "ir/walk.h"
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_map.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <limits>
 #include <map>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace chute::circle {
 
@@ -22,20 +21,7 @@ using ir::Region;
 using ir::Type;
 using ir::Value;
 namespace core_op = ir::core_op;
-
-struct TextHash {
-  using is_avalanching = void;
-  size_t operator()(std::string_view v) const { return XXH3_64bits(v.data(), v.size()); }
-};
-
-std::string describe(const ir::Graph &graph, const Value *v) {
-  std::string text = "%" + std::string(graph.context().string(v->name()));
-  if (text.size() == 1)
-    text += std::to_string(v->id());
-  if (const Op *p = v->producer())
-    text += " " + std::string(p->name());
-  return text;
-}
+namespace cs = ::circle;
 
 bool is_zero(const Constant &c) {
   if (!c.has_data || c.num_elements() == 0)
@@ -49,176 +35,176 @@ bool is_zero(const Constant &c) {
          all_zero({c.data, static_cast<size_t>(ir::element_bytes(c.type.element()))});
 }
 
-/// A failure at an operator, with where it came from.
-tl::unexpected<Diagnostic> fail_at(const ir::Graph &graph, ir::LocId loc, std::string code,
-                                   std::string message, std::string object, std::string hint = {}) {
-  Diagnostic d;
-  d.kind = ErrorKind::Unsupported;
-  d.code = std::move(code);
-  d.message = std::move(message);
-  d.object = std::move(object);
-  d.hint = std::move(hint);
-  const ir::Provenance p = graph.locations().resolve(loc);
-  d.module_path = p.module_path;
-  d.source_line = p.source_line;
-  return tl::unexpected<Diagnostic>(std::move(d));
+/// Number of operands that go onto the wire: absent ones at the end may be left out.
+u32 written_operands(const Op &op, const WireDef &wire) {
+  u32 n = op.num_operands();
+  if (op.def().variadic_operands() == 0)
+    while (n > wire.always_written && !op.operand(n - 1))
+      --n;
+  return n;
 }
 
-/// Decides which constants share a tensor or a buffer.
-class ConstantPool {
-public:
-  ConstantPool(const ir::Graph &graph, Plan &plan, WriteStats &stats)
-      : graph_(graph), plan_(plan), stats_(stats) {
-    const size_t n = graph.constants().size();
-    tensor_class_.assign(n, -1);
-    buffer_.assign(n, 0);
-    class_buffer_.reserve(n);
-  }
-
-  /// First pass: how many constants have a type. Only those that are not alone need a hash.
-  void count(const Constant &c) {
-    const u32 id = base_type(c).id();
-    if (id >= type_count_.size())
-      type_count_.resize(id + 1, 0);
-    if (counted_.insert(&c).second)
-      ++type_count_[id];
-  }
-
-  /// The class of a constant: equal ones have the same, of equal type and content. The type is that
-  /// of the value, which may carry quantization that the stored bytes do not name.
-  Result<i32> classify(const Constant &c, const Value *at) {
-    i32 &known = tensor_class_[c.id];
-    const bool plain = at->type() == c.type;
-    if (plain && known >= 0)
-      return known;
-    if (!c.has_data && c.num_elements() > 0)
-      return fail_at(graph_, at->producer()->loc(), "circle.write.no_data",
-                     "the constant has a shape but no bytes (saved with fake or meta weights)",
-                     describe(graph_, at), "export the program with its real weights");
-    u32 &stored = buffer_[c.id];
-    if (stored == 0) {
-      auto buffer = buffer_of(c, at);
-      if (!buffer)
-        return tl::unexpected(buffer.error());
-      stored = *buffer;
-    }
-    const auto [it, fresh] = classes_.try_emplace(std::pair(at->type().id(), stored),
-                                                  static_cast<i32>(class_buffer_.size()));
-    if (fresh)
-      class_buffer_.push_back(stored);
-    else if (plain)
-      ++stats_.constants_shared;
-    if (plain)
-      known = it->second;
-    return it->second;
-  }
-  u32 buffer_of_class(i32 c) const { return class_buffer_[static_cast<size_t>(c)]; }
-
-  /// A buffer that nothing shares: the initial content of a variable.
-  Result<u32> own_buffer(const Constant &c, const Value *at) {
-    const auto bytes = wire_bytes(c.type.element(), c.num_elements());
-    if (!bytes || !c.has_data)
-      return fail_at(graph_, at->producer()->loc(), "circle.write.type",
-                     "a constant of type " + std::string(ir::element_type_name(c.type.element())) +
-                         " has no bytes that Circle can store",
-                     describe(graph_, at));
-    plan_.buffers.push_back({&c, *bytes});
-    plan_.payload_bytes += *bytes;
-    return static_cast<u32>(plan_.buffers.size());
-  }
-
-private:
-  Type base_type(const Constant &c) const {
-    return c.type.quant() ? graph_.context().with_quant(c.type, nullptr) : c.type;
-  }
-
-  Result<u32> buffer_of(const Constant &c, const Value *at) {
-    if (type_count_[base_type(c).id()] == 1)
-      return own_buffer(c, at);
-    const ir::ContentHash &hash = c.hash(&stats_.work.bytes_hashed);
-    const auto [it, fresh] = by_hash_.try_emplace({hash.low, hash.high}, 0u);
-    if (fresh) {
-      auto buffer = own_buffer(c, at);
-      if (!buffer)
-        return buffer;
-      it->second = *buffer;
-    }
-    return it->second;
-  }
-
-  struct PairHash {
-    using is_avalanching = void;
-    size_t operator()(const std::pair<u64, u64> &p) const { return p.first ^ p.second; }
-    size_t operator()(const std::pair<u32, u32> &p) const {
-      return (static_cast<u64>(p.first) << 32 | p.second) * 0x9E3779B97F4A7C15ull;
-    }
-  };
-
-  const ir::Graph &graph_;
-  Plan &plan_;
-  WriteStats &stats_;
-  std::vector<u32> type_count_; // by Type::id
-  boost::unordered_flat_set<const Constant *> counted_;
-  std::vector<i32> tensor_class_; // by Constant::id
-  std::vector<u32> buffer_;       // by Constant::id; 0 is not decided
-  std::vector<u32> class_buffer_; // by class
-  boost::unordered_flat_map<std::pair<u64, u64>, u32, PairHash> by_hash_;
-  boost::unordered_flat_map<std::pair<u32, u32>, i32, PairHash> classes_;
-};
-
-/// Gives the tensors of one subgraph distinct names.
-class Names {
-public:
-  Names(std::deque<std::string> &own, size_t expected) : own_(own) { taken_.reserve(expected); }
-
-  std::string_view unique(std::string_view base) {
-    if (base.empty())
-      base = "tensor";
-    if (taken_.insert(base).second)
-      return base;
-    u32 &next = next_suffix_[base];
-    std::string candidate;
-    do {
-      candidate.assign(base);
-      candidate += '_';
-      candidate += std::to_string(++next);
-    } while (taken_.contains(candidate));
-    own_.push_back(std::move(candidate));
-    taken_.insert(own_.back());
-    return own_.back();
-  }
-
-private:
-  std::deque<std::string> &own_;
-  boost::unordered_flat_set<std::string_view, TextHash> taken_;
-  boost::unordered_flat_map<std::string_view, u32, TextHash> next_suffix_;
-};
+template <class T>
+u32 vector_size(const T *vector) {
+  return vector ? vector->size() : 0;
+}
 
 class Planner {
 public:
-  Planner(const ir::Graph &graph, WriteStats &stats)
-      : graph_(graph), stats_(stats), pool_(graph, plan_, stats) {
-    tensor_of_.assign(graph.num_value_ids(), -1);
-    plan_.op_code.assign(graph.num_op_ids(), 0);
+  Planner(const WriteRequest &request, const FileView *source, WriteStats &stats)
+      : request_(request), source_(source), stats_(stats), pool_(request, source, plan_, stats) {
     code_of_.fill(-1);
+    if (source_) {
+      tensor_of_origin_.assign(request.origin->first_tensor.back(), -1);
+      find_source();
+    }
   }
 
   Result<Plan> run() {
-    if (Status s = survey(); !s)
-      return tl::unexpected(s.error());
-    plan_.subgraphs.emplace_back().region = &graph_.body();
-    // Grows while it runs: breadth first.
-    for (size_t i = 0; i < plan_.subgraphs.size(); ++i)
-      if (Status s = plan_subgraph(i); !s)
+    for (const ir::Graph *g : request_.graphs)
+      if (Status s = survey(*g); !s)
         return tl::unexpected(s.error());
+    for (u32 entry = 0; entry < request_.graphs.size(); ++entry) {
+      begin(entry);
+      plan_.entries.push_back(static_cast<u32>(plan_.subgraphs.size()));
+      next_subgraph_ = plan_.subgraphs.size() + 1;
+      plan_.subgraphs.emplace_back().region = &graph_->body();
+      // Grows while it runs: breadth first.
+      for (size_t i = plan_.entries.back(); i < plan_.subgraphs.size(); ++i)
+        if (Status s = plan_subgraph(i); !s)
+          return tl::unexpected(s.error());
+    }
+    plan_metadata();
+    if (source_) {
+      if (keeps())
+        add_unused_buffers();
+      arrange(request_, codes_without_operator(), plan_);
+    }
     return std::move(plan_);
   }
 
 private:
+  void begin(u32 entry) {
+    entry_ = entry;
+    graph_ = request_.graphs[entry];
+    origin_ = source_ ? &request_.origin->graphs[entry] : nullptr;
+    tensor_of_.assign(graph_->num_value_ids(), -1);
+    pool_.begin(*graph_, origin_);
+  }
+
+  // --- the source file -------------------------------------------------------------------------
+
+  /// Every operator code of the source, so that operators that are kept find theirs.
+  void find_source() {
+    for (u32 i = 0; !request_.compact && i < vector_size(source_->model->operator_codes()); ++i) {
+      const cs::OperatorCode &code = *source_->model->operator_codes()->Get(i);
+      plan_.codes.push_back(
+          {effective_code(code), code.version(),
+           code.custom_code() ? code.custom_code()->string_view() : std::string_view()});
+      rare_codes_.try_emplace(key_of(plan_.codes.back()), i);
+    }
+  }
+
+  /// Blobs as they were lie in the buffers that they had.
+  void plan_metadata() {
+    const auto *before = source_ ? source_->model->metadata() : nullptr;
+    for (u32 i = 0; i < request_.metadata.size(); ++i) {
+      const auto &[name, content] = request_.metadata[i];
+      const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
+      u32 buffer = 0;
+      if (keeps() && i < vector_size(before)) {
+        const cs::Metadata &was = *before->Get(i);
+        const auto old = payload(*source_, was.buffer());
+        if (was.name() && was.name()->string_view() == name &&
+            std::equal(old.begin(), old.end(), bytes.begin(), bytes.end()))
+          buffer = pool_.source_buffer(was.buffer());
+      }
+      if (!buffer) {
+        plan_.buffers.push_back({nullptr, bytes.size(), bytes, kNoOrigin, true});
+        buffer = static_cast<u32>(plan_.buffers.size());
+      }
+      plan_.buffers[buffer - 1].metadata = true;
+      plan_.metadata_buffers.push_back(buffer);
+    }
+    for (u32 i = 0; source_ && i < vector_size(source_->model->metadata_buffer()); ++i) {
+      const i32 b = source_->model->metadata_buffer()->Get(i);
+      if (b >= 0 && static_cast<u32>(b) < vector_size(source_->model->buffers()))
+        plan_.legacy_metadata.push_back(pool_.source_buffer(static_cast<u32>(b)));
+    }
+  }
+
+  void add_unused_buffers() {
+    std::vector<bool> used(vector_size(source_->model->buffers()), false);
+    const auto mark = [&](u64 b) {
+      if (b < used.size())
+        used[b] = true;
+    };
+    for (const cs::SubGraph *g : *source_->model->subgraphs())
+      for (u32 t = 0; t < vector_size(g->tensors()); ++t)
+        mark(g->tensors()->Get(t)->buffer());
+    for (u32 i = 0; i < vector_size(source_->model->metadata()); ++i)
+      mark(source_->model->metadata()->Get(i)->buffer());
+    for (u32 i = 1; i < used.size(); ++i)
+      if (!used[i])
+        pool_.source_buffer(i);
+  }
+
+  /// Those that the source has for nothing, too.
+  std::vector<bool> codes_without_operator() const {
+    std::vector<bool> out(vector_size(source_->model->operator_codes()), true);
+    for (const cs::SubGraph *g : *source_->model->subgraphs())
+      for (u32 o = 0; o < vector_size(g->operators()); ++o)
+        if (const u32 code = g->operators()->Get(o)->opcode_index(); code < out.size())
+          out[code] = false;
+    return out;
+  }
+
+  bool keeps() const { return source_ && !request_.compact; }
+
+  /// The tensor that a value was, kNoOrigin when it is new.
+  u32 source_tensor(const Value &v) const { return origin_ ? origin_->tensor_of(v) : kNoOrigin; }
+
+  /// The place of a source tensor in what is planned now; null when it was in another subgraph.
+  i32 *slot_of(u32 number) {
+    if (number == kNoOrigin || number - local_first_ >= local_count_)
+      return nullptr;
+    return &tensor_of_origin_[number];
+  }
+
+  const cs::Tensor &tensor_at(u32 number) const {
+    return *source_->model->subgraphs()
+                ->Get(local_subgraph_)
+                ->tensors()
+                ->Get(number - local_first_);
+  }
+
+  const cs::Operator *source_op(const Op &op, u32 &number) const {
+    number = origin_ ? origin_->op_of(op) : kNoOrigin;
+    if (number == kNoOrigin || local_subgraph_ == kNoOrigin)
+      return nullptr;
+    const u32 first = request_.origin->first_op[local_subgraph_];
+    if (number - first >= request_.origin->first_op[local_subgraph_ + 1] - first)
+      return nullptr;
+    return source_->model->subgraphs()->Get(local_subgraph_)->operators()->Get(number - first);
+  }
+
+  /// A tensor that no value stands for, with all that the source says about it.
+  i32 verbatim(PlannedSubgraph &g, u32 number) {
+    i32 &slot = tensor_of_origin_[number];
+    if (slot >= 0)
+      return slot;
+    const cs::Tensor &in = tensor_at(number);
+    slot = add_tensor(g, Type(), pool_.source_buffer(in.buffer()), in.is_variable(), nullptr);
+    g.tensors.back().origin = number;
+    if (in.name())
+      g.tensors.back().name = in.name()->string_view();
+    return slot;
+  }
+
   /// Refuses foreign operators, all at once, and counts the types of constants.
-  Status survey() {
+  Status survey(const ir::Graph &graph) {
     std::map<std::string_view, std::pair<u64, const Op *>> foreign;
-    ir::walk(graph_, [&](const Op &op) {
+    ir::walk(graph, [&](const Op &op) {
       ++stats_.work.ops_visited;
       if (op.opcode() == core_op::constant) {
         if (op.result()->has_uses())
@@ -236,13 +222,13 @@ private:
       list +=
           (list.empty() ? "" : ", ") + std::string(name) + " (" + std::to_string(entry.first) + ")";
     const Op *first = foreign.begin()->second.second;
-    return fail_at(graph_, first->loc(), "circle.write.operator",
+    return fail_at(graph, first->loc(), "circle.write.operator",
                    "operators that are not of the Circle dialect: " + list,
                    std::string(first->name()), "lower the program to Circle first");
   }
 
   i32 add_tensor(PlannedSubgraph &g, Type type, u32 buffer, bool variable, const Value *source) {
-    g.tensors.push_back({type, {}, buffer, variable});
+    g.tensors.push_back({type, {}, buffer, variable, kNoOrigin, false});
     sources_.push_back(source);
     return static_cast<i32>(g.tensors.size()) - 1;
   }
@@ -250,16 +236,16 @@ private:
   Status check_type(const Value &v, ir::LocId loc) {
     const Type t = v.type();
     if (!t.is_tensor() || !to_wire_type(t.element()))
-      return fail_at(graph_, loc, "circle.write.type",
+      return fail_at(*graph_, loc, "circle.write.type",
                      t.is_tensor() ? "Circle has no element type " +
                                          std::string(ir::element_type_name(t.element()))
                                    : "the value is not a tensor",
-                     describe(graph_, &v));
+                     describe(*graph_, &v));
     for (ir::SymInt d : t.shape())
       if (d.is_static() && (d.value() < 0 || d.value() > std::numeric_limits<i32>::max()))
-        return fail_at(graph_, loc, "circle.write.type",
+        return fail_at(*graph_, loc, "circle.write.type",
                        "a dimension of " + std::to_string(d.value()) + " does not fit 32 bits",
-                       describe(graph_, &v));
+                       describe(*graph_, &v));
     return {};
   }
 
@@ -267,7 +253,25 @@ private:
   Result<i32> tensor_of(PlannedSubgraph &g, const Value *v, const Op &user) {
     const Op *p = v->producer();
     if (p && p->opcode() == core_op::constant) {
-      auto cls = pool_.classify(*p->attr(0u).as_constant(), v);
+      const Constant &c = *p->attr(0u).as_constant();
+      // What the source has under two names stays two tensors.
+      const u32 number = source_tensor(*v);
+      if (i32 *slot = keeps() || !c.has_data ? slot_of(number) : nullptr) {
+        if (*slot >= 0 && is_of(g.tensors[static_cast<size_t>(*slot)], v->type()))
+          return *slot;
+        if (*slot < 0) {
+          if (Status s = check_type(*v, p->loc()); !s)
+            return tl::unexpected(s.error());
+          auto buffer =
+              c.num_elements() == 0 ? Result<u32>(empty_buffer(number)) : pool_.stored(c, v);
+          if (!buffer)
+            return tl::unexpected(buffer.error());
+          *slot = add_tensor(g, v->type(), *buffer, false, v);
+          set_origin(g.tensors.back(), number, v);
+          return *slot;
+        }
+      }
+      auto cls = pool_.classify(c, v);
       if (!cls)
         return cls;
       const auto at = static_cast<size_t>(*cls);
@@ -278,6 +282,7 @@ private:
         if (Status s = check_type(*v, p->loc()); !s)
           return tl::unexpected(s.error());
         mine = {subgraph_, add_tensor(g, v->type(), pool_.buffer_of_class(*cls), false, v)};
+        adopt(g, mine.tensor, source_tensor(*v));
       }
       return mine.tensor;
     }
@@ -285,7 +290,10 @@ private:
     if (p && p->opcode() == core_op::state && home == g.region && tensor_of_[v->id()] < 0) {
       // Zeros are what a variable starts with when it has no buffer.
       const Constant &initial = *p->attr(1u).as_constant();
-      auto buffer = is_zero(initial) ? Result<u32>(0u) : pool_.own_buffer(initial, v);
+      const u32 number = source_tensor(*v);
+      auto buffer = is_zero(initial) ? Result<u32>(slot_of(number) ? empty_buffer(number) : 0u)
+                    : keeps()        ? pool_.stored(initial, v)
+                                     : pool_.own_buffer(initial, v);
       if (!buffer)
         return tl::unexpected(buffer.error());
       if (Status s = define(g, *v, p->loc(), *buffer, true); !s)
@@ -293,8 +301,8 @@ private:
     }
     const i32 known = tensor_of_[v->id()];
     if (known < 0 || home != g.region)
-      return fail_at(graph_, user.loc(), "circle.write.capture",
-                     "uses " + describe(graph_, v) + " from outside of its subgraph",
+      return fail_at(*graph_, user.loc(), "circle.write.capture",
+                     "uses " + describe(*graph_, v) + " from outside of its subgraph",
                      std::string(user.name()), "pass the value as an operand");
     return known;
   }
@@ -303,37 +311,76 @@ private:
                 bool variable = false) {
     if (Status s = check_type(v, loc); !s)
       return s;
+    const u32 number = source_tensor(v);
+    i32 *slot = slot_of(number);
+    // One tensor may be several inputs of a subgraph.
+    if (slot && *slot >= 0 && v.argument_of() &&
+        is_of(g.tensors[static_cast<size_t>(*slot)], v.type())) {
+      tensor_of_[v.id()] = *slot;
+      return {};
+    }
+    if (slot && !buffer && !variable)
+      buffer = empty_buffer(number);
     tensor_of_[v.id()] = add_tensor(g, v.type(), buffer, variable, &v);
+    adopt(g, tensor_of_[v.id()], number);
     return {};
   }
 
-  u32 code_index(const Op &op, const WireDef &wire) {
-    const auto version =
-        static_cast<i32>(op.attr(static_cast<u32>(wire.version_attr)).as_int().value());
-    const bool custom = op.opcode() == op::CUSTOM;
-    const auto add = [&] {
-      plan_.codes.push_back(
-          {wire.code, version, custom ? op.attr("custom_code").as_string() : std::string_view()});
-      return static_cast<u32>(plan_.codes.size() - 1);
-    };
-    if (version == 1 && !custom) {
-      i32 &slot = code_of_[ir::index(op.opcode()) - ir::kCircleBase];
-      if (slot < 0)
-        slot = static_cast<i32>(add());
-      return static_cast<u32>(slot);
-    }
-    const auto key = std::tuple(wire.code, version,
-                                custom ? op.attr("custom_code").as_string() : std::string_view());
-    if (const auto it = rare_codes_.find(key); it != rare_codes_.end())
-      return it->second;
-    return rare_codes_.emplace(key, add()).first->second;
+  void set_origin(PlannedTensor &t, u32 number, const Value *v) const {
+    t.origin = number;
+    const Type was = v ? GraphOrigin::at(origin_->type, v->id(), Type()) : Type();
+    t.quant_changed = !was || was.quant() != t.type.quant() || was.element() != t.type.element();
+  }
+
+  static bool is_of(const PlannedTensor &t, Type type) { return !t.type || t.type == type; }
+
+  void adopt(PlannedSubgraph &g, i32 tensor, u32 number) {
+    if (number == kNoOrigin)
+      return;
+    i32 *slot = slot_of(number);
+    if (slot && *slot >= 0)
+      return; // its place is taken
+    set_origin(g.tensors[static_cast<size_t>(tensor)], number,
+               sources_[static_cast<size_t>(tensor)]);
+    if (slot)
+      *slot = tensor;
+  }
+
+  /// Some writers give every tensor a buffer of its own, without content where it is computed.
+  u32 empty_buffer(u32 number) {
+    return keeps() ? pool_.source_buffer(tensor_at(number).buffer()) : 0u;
+  }
+
+  using CodeKey = std::tuple<i32, i32, std::string_view>;
+  static CodeKey key_of(const PlannedCode &c) { return {c.code, c.version, c.custom_code}; }
+
+  u32 code_index(const Op &op, const WireDef &wire, const cs::Operator *source) {
+    const PlannedCode code{
+        wire.code, static_cast<i32>(op.attr(static_cast<u32>(wire.version_attr)).as_int().value()),
+        op.opcode() == op::CUSTOM ? op.attr("custom_code").as_string() : std::string_view()};
+    if (keeps() && source && key_of(plan_.codes[source->opcode_index()]) == key_of(code))
+      return source->opcode_index();
+    const bool plain = code.version == 1 && op.opcode() != op::CUSTOM;
+    i32 *slot = plain ? &code_of_[ir::index(op.opcode()) - ir::kCircleBase] : nullptr;
+    if (slot && *slot >= 0)
+      return static_cast<u32>(*slot);
+    const auto [it, fresh] =
+        rare_codes_.try_emplace(key_of(code), static_cast<u32>(plan_.codes.size()));
+    if (fresh)
+      plan_.codes.push_back(code);
+    if (slot)
+      *slot = static_cast<i32>(it->second);
+    return it->second;
   }
 
   Status plan_op(PlannedSubgraph &g, const Op &op) {
     const WireDef &w = wire(op.opcode());
-    g.ops.push_back(&op);
-    plan_.op_code[op.id()] = code_index(op, w);
-    const u32 n = written_operands(op, w);
+    u32 number = kNoOrigin;
+    const cs::Operator *source = source_op(op, number);
+    u32 n = written_operands(op, w);
+    if (source && op.def().variadic_operands() == 0)
+      n = std::max(n, std::min(op.num_operands(), vector_size(source->inputs())));
+    g.ops.push_back({&op, code_index(op, w, source), n, 0, source ? number : kNoOrigin});
     for (u32 i = 0; i < n; ++i) {
       const Value *v = op.operand(i);
       if (!v) {
@@ -351,20 +398,25 @@ private:
       g.indices.push_back(tensor_of_[r.id()]);
     }
     if (op.num_regions()) {
-      g.region_starts.push_back(static_cast<u32>(next_subgraph_));
-      next_subgraph_ += op.num_regions();
-      for (const Region *r : op.regions())
+      for (const Region *r : op.regions()) {
+        g.callees.push_back(static_cast<u32>(next_subgraph_++));
         pending_.push_back(r);
+      }
     }
-    if (w.stateful) {
+    if (source && vector_size(source->intermediates())) {
+      for (i32 t : *source->intermediates())
+        g.indices.push_back(t < 0 ? -1 : verbatim(g, local_first_ + static_cast<u32>(t)));
+      g.ops.back().intermediates = source->intermediates()->size();
+    } else if (w.stateful) {
       const ir::Attr types = op.attr("intermediates");
       if (types.kind() == ir::AttrKind::List)
         for (ir::Attr t : types.as_list()) {
           if (t.kind() != ir::AttrKind::Type || !t.as_type().is_tensor() ||
               !to_wire_type(t.as_type().element()))
-            return fail_at(graph_, op.loc(), "circle.write.type",
+            return fail_at(*graph_, op.loc(), "circle.write.type",
                            "intermediates are a list of tensor types", std::string(op.name()));
           g.indices.push_back(add_tensor(g, t.as_type(), 0, false, op.result()));
+          ++g.ops.back().intermediates;
         }
     }
     return {};
@@ -372,10 +424,11 @@ private:
 
   Status plan_subgraph(size_t index) {
     subgraph_ = static_cast<u32>(index);
-    if (index == 0)
-      next_subgraph_ = 1;
     PlannedSubgraph g;
     g.region = plan_.subgraphs[index].region;
+    g.graph = graph_;
+    g.entry = entry_;
+    enter_source(g);
     sources_.clear();
     pending_.clear();
     g.ops.reserve(g.region->num_ops());
@@ -398,7 +451,7 @@ private:
     }
     if (!terminator)
       return fail(ErrorKind::Failure, "circle.write.terminator", "a region has no core.return",
-                  graph_.name());
+                  graph_->name());
     for (const Value *v : outputs(*g.region, *terminator)) {
       auto t = tensor_of(g, v, *terminator);
       if (!t)
@@ -406,17 +459,50 @@ private:
       g.outputs.push_back(*t);
     }
     name_tensors(g);
+    add_unseen(g);
     plan_.subgraphs[index] = std::move(g);
     for (const Region *r : pending_)
       plan_.subgraphs.emplace_back().region = r;
     return {};
   }
 
+  /// Which subgraph of the source a region was; tensors of a subgraph that is written twice are
+  /// found anew.
+  void enter_source(PlannedSubgraph &g) {
+    g.origin = origin_ ? origin_->subgraph_of(*g.region) : kNoOrigin;
+    local_subgraph_ = g.origin;
+    local_first_ = local_count_ = 0;
+    if (g.origin == kNoOrigin)
+      return;
+    local_first_ = request_.origin->first_tensor[g.origin];
+    local_count_ = request_.origin->first_tensor[g.origin + 1] - local_first_;
+    std::fill_n(tensor_of_origin_.begin() + local_first_, local_count_, -1);
+  }
+
+  /// Tensors that nothing in the source used, and those that only the quantization of others names.
+  void add_unseen(PlannedSubgraph &g) {
+    if (g.origin == kNoOrigin)
+      return;
+    for (u32 i = 0; keeps() && i < local_count_; ++i)
+      if (!request_.origin->used[local_first_ + i])
+        verbatim(g, local_first_ + i);
+    for (size_t i = 0; i < g.tensors.size(); ++i) {
+      const u32 number = g.tensors[i].origin;
+      if (!slot_of(number))
+        continue;
+      const cs::QuantizationParameters *q = tensor_at(number).quantization();
+      if (const auto *block = q ? q->details_as_BlockwiseQuantization() : nullptr)
+        for (i32 t : {block->scales(), block->zero_points()})
+          if (t >= 0 && static_cast<u32>(t) < local_count_)
+            verbatim(g, local_first_ + static_cast<u32>(t));
+    }
+  }
+
   /// Arguments in the caller's order.
   std::vector<const Value *> inputs(const Region &region) const {
     std::vector<const Value *> out;
-    if (&region == &graph_.body() && !graph_.inputs().empty()) {
-      for (const ir::InputInfo &i : graph_.inputs())
+    if (&region == &graph_->body() && !graph_->inputs().empty()) {
+      for (const ir::InputInfo &i : graph_->inputs())
         if (i.value)
           out.push_back(i.value);
     } else {
@@ -427,8 +513,8 @@ private:
 
   std::vector<const Value *> outputs(const Region &region, const Op &terminator) const {
     std::vector<const Value *> out;
-    if (&region == &graph_.body() && !graph_.outputs().empty()) {
-      for (const ir::OutputInfo &o : graph_.outputs())
+    if (&region == &graph_->body() && !graph_->outputs().empty()) {
+      for (const ir::OutputInfo &o : graph_->outputs())
         if (o.operand >= 0)
           out.push_back(terminator.operand(static_cast<u32>(o.operand)));
     } else {
@@ -440,24 +526,33 @@ private:
   }
 
   void name_tensors(PlannedSubgraph &g) {
-    const ir::Context &ctx = graph_.context();
+    const ir::Context &ctx = graph_->context();
     Names names(plan_.own_names, g.tensors.size());
-    if (g.region == &graph_.body())
-      for (const ir::InputInfo &i : graph_.inputs())
+    for (size_t i = 0; g.origin != kNoOrigin && i < g.tensors.size(); ++i)
+      if (PlannedTensor &t = g.tensors[i]; slot_of(t.origin) && sources_[i]) {
+        const auto *name = tensor_at(t.origin).name();
+        const std::string_view was = name ? name->string_view() : std::string_view();
+        if (was == ctx.string(sources_[i]->name()))
+          t.name = was.data() ? names.keep(was) : names.keep(std::string_view("", 0));
+      } else if (t.name.data()) {
+        names.keep(t.name);
+      }
+    if (g.region == &graph_->body())
+      for (const ir::InputInfo &i : graph_->inputs())
         if (i.value && !i.name.empty()) {
           PlannedTensor &t = g.tensors[static_cast<size_t>(tensor_of_[i.value->id()])];
-          if (t.name.empty())
+          if (!t.name.data())
             t.name = names.unique(i.name);
         }
     // A value's own name comes before one that an operator inherits from the node it was part of.
     for (size_t i = 0; i < g.tensors.size(); ++i)
-      if (g.tensors[i].name.empty() && sources_[i] && sources_[i]->name())
+      if (!g.tensors[i].name.data() && sources_[i] && sources_[i]->name())
         g.tensors[i].name = names.unique(ctx.string(sources_[i]->name()));
     for (size_t i = 0; i < g.tensors.size(); ++i) {
-      if (!g.tensors[i].name.empty())
+      if (g.tensors[i].name.data() || !g.tensors[i].type)
         continue;
       const Op *p = sources_[i] ? sources_[i]->producer() : nullptr;
-      std::string_view base = p ? graph_.locations().node_name(p->loc()) : "arg";
+      std::string_view base = p ? graph_->locations().node_name(p->loc()) : "arg";
       if (p && p->opcode() == core_op::constant)
         base = "const";
       else if (base.empty())
@@ -466,10 +561,19 @@ private:
     }
   }
 
-  const ir::Graph &graph_;
+  const WriteRequest &request_;
+  const FileView *source_;
   WriteStats &stats_;
   Plan plan_;
   ConstantPool pool_;
+  // The current graph and the subgraph of the source that the current region was.
+  u32 entry_ = 0;
+  const ir::Graph *graph_ = nullptr;
+  const GraphOrigin *origin_ = nullptr;
+  u32 local_subgraph_ = kNoOrigin;
+  u32 local_first_ = 0;
+  u32 local_count_ = 0;
+  std::vector<i32> tensor_of_origin_;   // by number: where it is in the current subgraph
   std::vector<i32> tensor_of_;          // by Value::id, within the value's own subgraph
   std::vector<const Value *> sources_;  // of the current subgraph's tensors
   std::vector<const Region *> pending_; // regions found in the current subgraph
@@ -481,21 +585,16 @@ private:
   u32 subgraph_ = 0;
   size_t next_subgraph_ = 1;
   std::array<i32, kNumOps> code_of_;
-  std::map<std::tuple<i32, i32, std::string_view>, u32> rare_codes_;
+  std::map<CodeKey, u32> rare_codes_;
 };
 
 } // namespace
 
-u32 written_operands(const Op &op, const WireDef &wire) {
-  u32 n = op.num_operands();
-  if (op.def().variadic_operands() == 0)
-    while (n > wire.always_written && !op.operand(n - 1))
-      --n;
-  return n;
-}
-
-Result<Plan> make_plan(const ir::Graph &graph, WriteStats &stats) {
-  return Planner(graph, stats).run();
+Result<Plan> make_plan(const WriteRequest &request, WriteStats &stats) {
+  std::optional<FileView> source;
+  if (request.origin)
+    source = FileView{request.origin->bytes, cs::GetModel(request.origin->bytes.data())};
+  return Planner(request, source ? &*source : nullptr, stats).run();
 }
 
 } // namespace chute::circle

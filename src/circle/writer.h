@@ -62,4 +62,28 @@ Status write(const ir::Graph &graph, const std::string &path, const WriteOptions
 Result<std::vector<std::byte>> write_bytes(const ir::Graph &graph, const WriteOptions &options = {},
                                            WriteStats *stats = nullptr);
 
+struct Model;
+
+struct ModelWriteOptions {
+  /// False: what no pass touched is written back as it was read, down to the order of tensors,
+  /// buffers and operator codes, names that occur twice, and parts that nothing uses.
+  /// True: equal constants are stored once, unused tensors, buffers and codes are left out. What
+  /// the format says beyond the IR (sparsity, calibrated ranges, …) is kept all the same.
+  bool compact = false;
+  u64 inline_limit = (u64{1} << 31) - 1; ///< as in WriteOptions
+  bool sync = false;
+};
+
+/// Writes what read_model gave: every graph, description, subgraph names, signatures, metadata.
+/// Parts that the IR has no place for are taken from the file that the model was read from
+/// (Model::origin), for values and operators that are still the ones that were read; its bytes must
+/// still be there. A file that chute wrote comes back byte for byte.
+/// Errors: as write(); `circle.write.foreign` when a value whose meaning only its old subgraph
+/// tells (block-wise scales) was moved to another one.
+Status write_model(const Model &model, const std::string &path,
+                   const ModelWriteOptions &options = {}, WriteStats *stats = nullptr);
+Result<std::vector<std::byte>> write_model_bytes(const Model &model,
+                                                 const ModelWriteOptions &options = {},
+                                                 WriteStats *stats = nullptr);
+
 } // namespace chute::circle

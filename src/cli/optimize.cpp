@@ -54,11 +54,17 @@ public:
     auto model = read(ctx);
     if (!model)
       return session.fail(std::move(model.error()));
-    report_losses(*model, session);
     const double read_seconds = seconds_since(start);
-    if (!transform(*model->graph, session))
-      return session.finish();
-    const size_t after = count(*model->graph);
+    size_t after = 0;
+    for (size_t i = 0; i <= model->more.size(); ++i) {
+      ir::Graph &graph = i == 0 ? *model->graph : *model->more[i - 1];
+      const bool ok = transform(graph, session);
+      if (!ok || i == model->more.size())
+        show_stats(session);
+      if (!ok)
+        return session.finish();
+      after += count(graph);
+    }
     const i64 write_start = Trace::now_us();
     if (Status s = write(*model); !s)
       return session.fail(std::move(s.error()));
@@ -145,28 +151,19 @@ private:
     return model;
   }
 
-  static void report_losses(const circle::Model &model, Session &session) {
-    if (!model.dropped_subgraphs && !model.dropped_signatures)
-      return;
-    Diagnostic d;
-    d.severity = Severity::Warning;
-    d.code = "circle.optimize.dropped";
-    d.message = std::to_string(model.dropped_subgraphs) + " subgraphs that nothing calls and " +
-                std::to_string(model.dropped_signatures) + " further signatures are left out";
-    d.hint = "`chute extract` takes them out of the original file";
-    session.diagnostics.add(std::move(d));
-  }
-
   static size_t count(const ir::Graph &graph) { return circle::count_operators(graph); }
 
-  bool transform(ir::Graph &graph, Session &session) {
-    before_ = count(graph);
-    const bool ok = pass::run_pipeline(graph, passes_, session.diagnostics, pipeline_, records_);
+  void show_stats(const Session &session) const {
     if (options_.wants_stats())
       std::fputs(
           (session.json ? PassOptions::stats_json(records_) : PassOptions::stats_text(records_))
               .c_str(),
           stderr);
+  }
+
+  bool transform(ir::Graph &graph, Session &session) {
+    before_ += count(graph);
+    const bool ok = pass::run_pipeline(graph, passes_, session.diagnostics, pipeline_, records_);
     if (!ok)
       return false;
     const size_t errors = session.diagnostics.error_count();
@@ -175,6 +172,17 @@ private:
   }
 
   Status write(const circle::Model &model) {
+    if (model.origin) {
+      // At -O0 all that nothing made dead comes back as it was.
+      circle::ModelWriteOptions as_read;
+      as_read.compact = level_ != "0";
+      if (output_ != "-")
+        return circle::write_model(model, output_, as_read, &written_);
+      auto bytes = circle::write_model_bytes(model, as_read, &written_);
+      if (!bytes)
+        return tl::unexpected(std::move(bytes.error()));
+      return write_text("-", {reinterpret_cast<const char *>(bytes->data()), bytes->size()});
+    }
     circle::WriteOptions options;
     options.description = model.description;
     options.signature_key = model.signature_key;

@@ -1,0 +1,49 @@
+"""What no pass touches is written back as it was: files of chute byte for byte, files of others in content."""
+import circle_features
+import pytest
+from circle_schema import circle
+from conftest import ROOT, chute
+from test_circle_file import plain, read
+
+
+def copy(source, out):
+    chute("optimize", source, "-o", out, "-O0")
+    return out
+
+
+def test_every_feature_of_the_format(tmp_path):
+    (tmp_path / "peer.circle").write_bytes(circle_features.packed())
+    assert plain(read(copy(tmp_path / "peer.circle", tmp_path / "copy.circle"))) == plain(read(tmp_path / "peer.circle"))
+
+
+def test_tflite_is_the_same_format(tmp_path):
+    data = bytearray(circle_features.packed())
+    data[4:8] = b"TFL3"
+    (tmp_path / "peer.tflite").write_bytes(data)
+    assert plain(read(copy(tmp_path / "peer.tflite", tmp_path / "copy.circle"))) == plain(circle_features_model())
+
+
+def circle_features_model():
+    return circle.Model.ModelT.InitFromPackedBuf(circle_features.packed(), 0)
+
+
+def test_deprecated_operator_codes(tmp_path):
+    """Up to schema 0.4 the code was one byte, in another field."""
+    import flatbuffers
+    model = circle_features.model()
+    for code in model.operatorCodes:
+        code.builtinCode = 0
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"CIR0")
+    (tmp_path / "old.circle").write_bytes(bytes(builder.Output()))
+    assert plain(read(copy(tmp_path / "old.circle", tmp_path / "copy.circle"))) == plain(circle_features_model())
+
+
+def test_committed_seed_is_current():
+    assert (ROOT / "test/fuzz/verify_fuzz/every_feature.circle").read_bytes() == circle_features.packed()
+
+
+@pytest.mark.parametrize("name", ("mobilenet_small", "decoder_small"))
+def test_own_files_byte_for_byte(name, tmp_path):
+    chute("convert", ROOT / "examples" / name / "model.pt2", "-o", tmp_path / "one.circle")
+    assert copy(tmp_path / "one.circle", tmp_path / "two.circle").read_bytes() == (tmp_path / "one.circle").read_bytes()
