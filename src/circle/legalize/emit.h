@@ -114,5 +114,6 @@ void add_movement_rules(pass::PatternSet &set);
 void add_indexing_rules(pass::PatternSet &set);
 void add_scatter_rules(pass::PatternSet &set);
 void add_resize_rules(pass::PatternSet &set);
+void add_quantize_rules(pass::PatternSet &set);
 
 } // namespace chute::circle

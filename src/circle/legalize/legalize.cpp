@@ -19,6 +19,7 @@ const pass::PatternSet &legalize_patterns() {
     add_indexing_rules(s);
     add_scatter_rules(s);
     add_resize_rules(s);
+    add_quantize_rules(s);
     return s;
   }();
   return set;
