@@ -19,6 +19,7 @@ const std::vector<std::string> &circle_pipeline() {
   static const std::vector<std::string> passes{
       "drop-mutations",     // a Circle file has the user's outputs only
       "narrow-floats",      // what the format's runtimes compute in
+      "expand-elementary",  // inverse trigonometry and its kin: no target has them
       "legalize-circle",    // core ATen to Circle operators, convolutions in channels-last order
       "cse",                // one transpose per value, whoever asked for it
       "sink-transposes",    // neighbours that agree on a layout need no transposes between them
@@ -32,6 +33,19 @@ const std::vector<std::string> &circle_pipeline() {
       "cse",
       "dce",
       "separate-outputs", // onert overwrites an output that operators use as well
+  };
+  return passes;
+}
+
+const std::vector<std::string> &tosa_pipeline() {
+  static const std::vector<std::string> passes{
+      "drop-mutations",    // a block returns the user's outputs only
+      "narrow-types",      // TOSA 1.0 has no i64 and no f64
+      "expand-elementary", // inverse trigonometry and its kin: no target has them
+      "legalize-tosa",     // core ATen to TOSA operators, convolutions in channels-last order
+      "cse",
+      "dce",
+      "tosa-identities", // an input that is an output, an output listed twice
   };
   return passes;
 }

@@ -11,4 +11,7 @@ const std::vector<std::string> &core_aten_pipeline();
 /// From core ATen to a Circle graph that is ready to be written.
 const std::vector<std::string> &circle_pipeline();
 
+/// From core ATen to a TOSA graph that is ready to be written.
+const std::vector<std::string> &tosa_pipeline();
+
 } // namespace chute::convert

@@ -1,0 +1,33 @@
+// legalize-tosa: see legalize.h. The families of rules lie beside this file.
+#include "tosa/legalize/legalize.h"
+
+#include "tosa/legalize/emit.h"
+
+namespace chute::tosa {
+
+const pass::PatternSet &legalize_patterns() {
+  static const pass::PatternSet set = [] {
+    pass::PatternSet s;
+    add_elementwise_rules(s);
+    add_activation_rules(s);
+    add_reduction_rules(s);
+    add_matmul_rules(s);
+    add_conv_rules(s);
+    add_pool_rules(s);
+    add_norm_rules(s);
+    add_movement_rules(s);
+    add_indexing_rules(s);
+    add_scatter_rules(s);
+    add_resize_rules(s);
+    return s;
+  }();
+  return set;
+}
+
+void legalize(pass::PassContext &ctx) {
+  LegalizeState state;
+  ctx.run(legalize_patterns(), &state);
+  pass::report_refusals(ctx.graph, state, is_tosa, "TOSA", "tosa.unsupported", ctx.diagnostics);
+}
+
+} // namespace chute::tosa
