@@ -2,6 +2,7 @@
 
 #include "cli/pass_options.h"
 #include "cli/progress.h"
+#include "support/output_file.h"
 
 #include <cstdio>
 #include <unistd.h>
@@ -17,31 +18,36 @@ bool ends_with(std::string_view s, std::string_view tail) {
 class Convert final : public Command {
 public:
   std::string_view summary() const override {
-    return "Convert a torch.export archive (.pt2) to Circle (.circle)";
+    return "Convert a torch.export archive (.pt2) to Circle (.circle) or TOSA (.tosa)";
   }
   std::string_view examples() const override {
     return "  chute convert model.pt2 -o model.circle\n"
+           "  chute convert model.pt2 -o model.tosa --profile fp\n"
            "  chute convert model.pt2 -o model.circle --verify-each --stats\n"
            "  chute convert model.pt2 -o model.circle --print-after legalize-circle";
   }
   void declare(Args &args) override {
     args.positional("input", input_, "The .pt2 archive");
-    args.option("-o,--output", output_, "The .circle file to write", true);
+    args.option("-o,--output", output_, "The .circle or .tosa file to write", true);
     args.option("--model", model_, "Which of an archive's models to convert");
+    args.option("--profile", profile_, "TOSA profile: fp, int or int+fp (default fp)");
+    args.option("--report", report_, "Write the file's interface to this JSON file");
     options_.declare(args);
   }
 
   int run(Session &session) override {
     session.diagnostics.set_file(input_);
-    if (!ends_with(output_, ".circle")) {
-      Diagnostic d;
-      d.kind = ErrorKind::Usage;
-      d.code = "cli.output.format";
-      d.message = "the output's extension names the format, and only .circle is known";
-      d.object = output_;
-      d.hint = "name the output model.circle";
-      return session.fail(std::move(d));
-    }
+    const bool tosa = ends_with(output_, ".tosa");
+    if (!tosa && !ends_with(output_, ".circle"))
+      return usage(session, "cli.output.format",
+                   "the output's extension names the format, and only .circle and .tosa are known",
+                   output_, "name the output model.circle or model.tosa");
+    if (!profile_.empty() && !tosa)
+      return usage(session, "cli.output.profile", "a profile belongs to TOSA", profile_,
+                   "name the output model.tosa");
+    if (profile_ != "" && profile_ != "fp" && profile_ != "int" && profile_ != "int+fp")
+      return usage(session, "cli.profile", "is no TOSA profile", profile_,
+                   "one of fp, int, int+fp");
     convert::ConvertOptions options;
     options.threads = static_cast<unsigned>(session.threads);
     options.model = model_;
@@ -52,13 +58,17 @@ public:
     {
       Progress progress(session.quiet);
       options.on_phase = [&](std::string_view name) { progress.phase(name); };
-      ok = convert::convert_pt2_to_circle(input_, output_, options, session.diagnostics, report);
+      ok = convert::convert_pt2(input_, output_,
+                                tosa ? convert::Target::Tosa : convert::Target::Circle, options,
+                                session.diagnostics, report);
     }
     if (options_.wants_stats())
       std::fputs((session.json ? PassOptions::stats_json(report.passes)
                                : PassOptions::stats_text(report.passes))
                      .c_str(),
                  stderr);
+    if (ok && !report_.empty())
+      write_report(session, report);
     // A summary for a person at a terminal; scripts ask for it with --json.
     if (ok && (session.json || (!session.quiet && isatty(STDOUT_FILENO))))
       print(session, report);
@@ -66,6 +76,27 @@ public:
   }
 
 private:
+  static int usage(Session &session, std::string code, std::string message, std::string object,
+                   std::string hint) {
+    Diagnostic d;
+    d.kind = ErrorKind::Usage;
+    d.code = std::move(code);
+    d.message = std::move(message);
+    d.object = std::move(object);
+    d.hint = std::move(hint);
+    return session.fail(std::move(d));
+  }
+
+  void write_report(Session &session, const convert::ConvertReport &report) const {
+    auto file = OutputFile::create(report_);
+    Status s = file ? file->write(convert::report_json(report))
+                    : Status(tl::unexpected(std::move(file.error())));
+    if (s)
+      s = file->commit();
+    if (!s)
+      session.diagnostics.add(std::move(s.error()));
+  }
+
   void print(const Session &session, const convert::ConvertReport &r) const {
     const double total = r.read_seconds + r.pass_seconds + r.write_seconds;
     if (session.json)
@@ -84,6 +115,8 @@ private:
   std::string input_;
   std::string output_;
   std::string model_;
+  std::string profile_;
+  std::string report_;
   PassOptions options_;
 };
 

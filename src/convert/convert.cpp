@@ -1,10 +1,12 @@
 #include "convert/convert.h"
 
 #include "circle/writer.h"
+#include "convert/interface.h"
 #include "convert/pipelines.h"
 #include "ir/verifier.h"
 #include "pt2/reader.h"
 #include "support/trace.h"
+#include "tosa/writer.h"
 
 namespace chute::convert {
 
@@ -14,11 +16,26 @@ double seconds_since(i64 start_us) {
   return static_cast<double>(Trace::now_us() - start_us) * 1e-6;
 }
 
+Status write_file(const ir::Graph &graph, const std::string &to, Target target,
+                  ConvertReport &report) {
+  if (target == Target::Circle) {
+    circle::WriteStats stats;
+    const Status s = circle::write(graph, to, {}, &stats);
+    report.ops_written = stats.operators;
+    report.bytes_written = stats.bytes;
+    return s;
+  }
+  tosa::WriteStats stats;
+  const Status s = tosa::write(graph, to, {}, &stats);
+  report.ops_written = stats.operators;
+  report.bytes_written = stats.bytes;
+  return s;
+}
+
 } // namespace
 
-bool convert_pt2_to_circle(const std::string &from, const std::string &to,
-                           const ConvertOptions &options, Diagnostics &diagnostics,
-                           ConvertReport &report) {
+bool convert_pt2(const std::string &from, const std::string &to, Target target,
+                 const ConvertOptions &options, Diagnostics &diagnostics, ConvertReport &report) {
   const auto phase = [&](std::string_view name) {
     if (options.on_phase)
       options.on_phase(name);
@@ -42,8 +59,9 @@ bool convert_pt2_to_circle(const std::string &from, const std::string &to,
 
   start = Trace::now_us();
   std::vector<std::string> passes = core_aten_pipeline();
-  const std::vector<std::string> &circle = circle_pipeline();
-  passes.insert(passes.end(), circle.begin(), circle.end());
+  const std::vector<std::string> &lowering =
+      target == Target::Circle ? circle_pipeline() : tosa_pipeline();
+  passes.insert(passes.end(), lowering.begin(), lowering.end());
   phase(passes.front());
   pass::PipelineOptions pipeline = options.pipeline;
   pipeline.after_pass = [&](const pass::PassRecord &record, const ir::Graph &g) {
@@ -61,13 +79,11 @@ bool convert_pt2_to_circle(const std::string &from, const std::string &to,
 
   phase("write");
   start = Trace::now_us();
-  circle::WriteStats stats;
-  if (Status s = circle::write(**graph, to, {}, &stats); !s) {
+  if (Status s = write_file(**graph, to, target, report); !s) {
     diagnostics.add(std::move(s.error()));
     return false;
   }
-  report.ops_written = stats.operators;
-  report.bytes_written = stats.bytes;
+  fill_interface(**graph, report);
   report.write_seconds = seconds_since(start);
   return true;
 }

@@ -5,11 +5,15 @@
 #include "support/result.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace chute::convert {
+
+/// What a program is lowered to.
+enum class Target : u8 { Circle, Tosa };
 
 struct ConvertOptions {
   /// Threads that decode JSON and fold constants; the output is the same for any number. 0: one per
@@ -23,6 +27,16 @@ struct ConvertOptions {
   std::function<void(std::string_view)> on_phase;
 };
 
+/// One tensor of a written file's interface.
+struct InterfaceTensor {
+  std::string name;
+  std::string dtype;      ///< numpy's name ("float32", "int8"), or ml_dtypes' ("bfloat16")
+  std::vector<i64> shape; ///< -1 where the size is known only at run time
+  /// Of a tensor that is quantized as a whole.
+  std::optional<double> scale;
+  std::optional<i64> zero_point;
+};
+
 /// What a conversion did.
 struct ConvertReport {
   std::string torch_version;
@@ -33,16 +47,21 @@ struct ConvertReport {
   double pass_seconds = 0;
   double write_seconds = 0;
   std::vector<pass::PassRecord> passes;
+  std::vector<InterfaceTensor> inputs; ///< in the file's order
+  std::vector<InterfaceTensor> outputs;
 };
 
-/// Converts the torch.export archive `from` to the Circle file `to`: reads, runs
-/// core_aten_pipeline() and circle_pipeline(), verifies the graph and writes. Every problem is in
-/// `diagnostics`; returns false when one of them is an error, and then writes no file.
+/// {"interface": {"inputs": [{"name", "dtype", "shape", "scale", "zero_point"}…], "outputs": […]}},
+/// with null where a tensor is not quantized, and a newline.
+std::string report_json(const ConvertReport &report);
+
+/// Converts the torch.export archive `from` to the file `to`: reads, runs core_aten_pipeline() and
+/// the target's pipeline, verifies the graph and writes. Every problem is in `diagnostics`; returns
+/// false when one of them is an error, and then writes no file.
 ///
-/// f64, f16 and bf16 tensors become f32 (pass `narrow-floats`), inputs and outputs included; a note
-/// names those of the interface.
-bool convert_pt2_to_circle(const std::string &from, const std::string &to,
-                           const ConvertOptions &options, Diagnostics &diagnostics,
-                           ConvertReport &report);
+/// Circle: f64, f16 and bf16 tensors become f32 (pass `narrow-floats`). TOSA: i64 becomes i32 and
+/// f64 f32 (pass `narrow-types`). Inputs and outputs included; a note names those of the interface.
+bool convert_pt2(const std::string &from, const std::string &to, Target target,
+                 const ConvertOptions &options, Diagnostics &diagnostics, ConvertReport &report);
 
 } // namespace chute::convert
