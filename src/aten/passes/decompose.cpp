@@ -30,6 +30,10 @@ void decompose_pass(pass::PassContext &ctx) {
     add_custom_rules(set);
     add_recurrent_rules(set);
     add_static_resample_rules(set);
+    add_loss_rules(set);
+    add_mask_rules(set);
+    add_scan_rules(set);
+    add_scatter_reduce_rules(set);
     return set;
   }();
   ctx.run(rules);

@@ -29,5 +29,9 @@ void add_resample_rules(pass::PatternSet &set);
 void add_custom_rules(pass::PatternSet &set);
 void add_recurrent_rules(pass::PatternSet &set);
 void add_static_resample_rules(pass::PatternSet &set);
+void add_loss_rules(pass::PatternSet &set);
+void add_mask_rules(pass::PatternSet &set);
+void add_scan_rules(pass::PatternSet &set);
+void add_scatter_reduce_rules(pass::PatternSet &set);
 
 } // namespace chute::aten

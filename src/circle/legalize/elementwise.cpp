@@ -44,21 +44,6 @@ Value *logical(Emit &e) {
   return e(code, {e.as_bool(e.arg(0)), e.as_bool(e.arg(1))});
 }
 
-/// and, or: on bool only; Circle has no bitwise and or or of integers.
-template <OpCode code>
-Value *bitwise(Emit &e) {
-  if (e.element() != ElementType::Bool)
-    return e.unsupported("Circle has no bitwise and/or of integers",
-                         "use torch.logical_and/logical_or on bool tensors");
-  return e(code, {e.arg(0), e.arg(1)});
-}
-
-Value *bitwise_xor(Emit &e) {
-  if (e.element() == ElementType::Bool)
-    return e(op::NOT_EQUAL, {e.arg(0), e.arg(1)});
-  return e(op::BITWISE_XOR, {promoted(e, 0), promoted(e, 1)});
-}
-
 Value *bitwise_not(Emit &e) {
   Value *x = e.arg(0);
   if (is_bool(x))
@@ -262,9 +247,6 @@ void add_elementwise_rules(pass::PatternSet &set) {
   set.add("logical-and", {a::logical_and}, lower<logical<op::LOGICAL_AND>>);
   set.add("logical-or", {a::logical_or}, lower<logical<op::LOGICAL_OR>>);
   set.add("logical-xor", {a::logical_xor}, lower<logical<op::NOT_EQUAL>>);
-  set.add("bitwise-and", {a::bitwise_and_Tensor}, lower<bitwise<op::LOGICAL_AND>>);
-  set.add("bitwise-or", {a::bitwise_or_Tensor}, lower<bitwise<op::LOGICAL_OR>>);
-  set.add("bitwise-xor", {a::bitwise_xor_Tensor}, lower<bitwise_xor>);
   set.add("where", {a::where_self}, lower<where>);
   set.add("cast", {a::u_to_copy}, lower<to_copy>);
 

@@ -104,6 +104,7 @@ bool lower_many(ir::Op &op, pass::Rewriter &rw) {
 using pass::of;
 
 void add_elementwise_rules(pass::PatternSet &set);
+void add_bit_rules(pass::PatternSet &set);
 void add_math_rules(pass::PatternSet &set);
 void add_reduction_rules(pass::PatternSet &set);
 void add_matmul_rules(pass::PatternSet &set);

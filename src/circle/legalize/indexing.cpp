@@ -116,6 +116,23 @@ struct Indices {
   Dims dims;
 };
 
+/// A constant mask chooses positions that are known now: one list of them per dimension of it.
+bool append_positions(Emit &e, Value *mask, u32 first, Indices &out) {
+  const std::optional<Dims> known = int_constant(mask);
+  if (!known)
+    return false;
+  const Dims shape = static_dims(mask), strides = strides_of(shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    Dims at;
+    for (size_t i = 0; i < known->size(); ++i)
+      if ((*known)[i])
+        at.push_back(static_cast<i64>(i) / strides[d] % shape[d]);
+    out.values.push_back(e.constant_ints(ElementType::I64, Dims{static_cast<i64>(at.size())}, at));
+    out.dims.push_back(first + static_cast<i64>(d));
+  }
+  return true;
+}
+
 /// The non-null entries of aten.index's list; empty after `unsupported`.
 Indices read_indices(Emit &e, u32 first, u32 count) {
   Indices out;
@@ -125,6 +142,8 @@ Indices read_indices(Emit &e, u32 first, u32 count) {
       continue;
     const ElementType t = v->type().element();
     if (t == ElementType::Bool || t == ElementType::U8) {
+      if (append_positions(e, v, i, out))
+        continue;
       e.unsupported("by a mask: the size of the result depends on the data",
                     "use torch.where with a value of the same shape");
       return {};

@@ -9,6 +9,7 @@ const pass::PatternSet &legalize_patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     add_elementwise_rules(s);
+    add_bit_rules(s);
     add_math_rules(s);
     add_reduction_rules(s);
     add_matmul_rules(s);

@@ -32,6 +32,57 @@ V convolve(Emit &e, V x, const Window &w) {
   return single ? e.squeeze(y, 0) : y;
 }
 
+/// Transposed over three dimensions: the convolution of the input with zeros put between its
+/// elements, by the mirrored weights. (Two dimensions have an operator of their own on targets.)
+V spread_convolution(Emit &e, V x, const Window &w) {
+  V weight = e.in(1);
+  const size_t n = w.stride.size();
+  if (!x->type().has_static_shape() || !weight->type().has_static_shape() || w.groups.is_symbolic())
+    return e.reject("a transposed convolution over a shape that is not static");
+  const bool single = x->type().rank() < weight->type().rank();
+  if (single)
+    x = e.unsqueeze(x, 0);
+  std::vector<i64> around;
+  for (size_t i = n; i-- > 0;) {
+    const int d = int(i) + 2;
+    const i64 size = x->type().dim(d).value(), stride = w.stride[i];
+    if (stride > 1) {
+      std::vector<i64> zeros(2 * (size_t(x->type().rank()) - size_t(d)), 0);
+      zeros.back() = stride - 1; // after each element, in a dimension of its own
+      V apart = e.pad(e.unsqueeze(x, d + 1), zeros, Attr::of_float(0));
+      Shape joined = e.shape_of(x);
+      joined[size_t(d)] = size * stride;
+      x = e.slice(e.view(apart, joined), d, 0, size * stride - stride + 1);
+    }
+    const i64 reach = w.dilation[i] * (weight->type().dim(d).value() - 1) - w.padding[i];
+    around.push_back(reach);
+    around.push_back(reach + w.output_padding[i]);
+  }
+  x = e.pad(x, around, Attr::of_float(0));
+  // [in, out / groups, ..] to [out, in / groups, ..], each group for itself.
+  const i64 groups = w.groups.value();
+  Shape by_group = e.shape_of(weight);
+  const i64 in = by_group[0].value() / groups, out = by_group[1].value();
+  by_group[0] = in;
+  by_group.insert(by_group.begin(), groups);
+  Axes order = e.all_dims(int(by_group.size())), mirrored;
+  std::swap(order[1], order[2]);
+  Shape merged(by_group.begin() + 1, by_group.end());
+  merged[0] = groups * out, merged[1] = in;
+  for (size_t i = 0; i < n; ++i)
+    mirrored.push_back(int(i) + 2);
+  weight = e.flip(e.view(e.permute(e.view(weight, by_group), order), merged), mirrored);
+  const auto same = [&](i64 v) { return e.ctx().ints_attr(Shape(n, SymInt(v))); };
+  V y = e.op(op::convolution, {x, weight, e.in(2)},
+             {{"stride", same(1)},
+              {"padding", same(0)},
+              {"dilation", e.ctx().ints_attr(Shape(w.dilation.begin(), w.dilation.end()))},
+              {"transposed", Attr::of_bool(false)},
+              {"output_padding", same(0)},
+              {"groups", Attr::of_int(w.groups)}});
+  return single ? e.squeeze(y, 0) : y;
+}
+
 size_t spatial(Emit &e) { return size_t(e.in(1)->type().rank() - 2); }
 
 V conv(Emit &e) {
@@ -53,7 +104,7 @@ V conv_transpose(Emit &e) {
            e.ints("output_padding", n),
            true,
            e.size("groups")};
-  return convolve(e, e.in(), w);
+  return n == 3 ? spread_convolution(e, e.in(), w) : convolve(e, e.in(), w);
 }
 
 /// padding "same": total d*(k-1) per dimension, the odd one at the end; "valid": none.
@@ -86,7 +137,8 @@ V conv_named_padding(Emit &e) {
 
 V convolution(Emit &e) {
   const size_t n = spatial(e);
-  const bool canonical = e.root().opcode() == op::convolution &&
+  const bool spread = n == 3 && e.flag("transposed");
+  const bool canonical = !spread && e.root().opcode() == op::convolution &&
                          e.in()->type().rank() == e.in(1)->type().rank() &&
                          e.sizes("stride").size() == n && e.sizes("padding").size() == n &&
                          e.sizes("dilation").size() == n && e.sizes("output_padding").size() == n;
@@ -94,7 +146,7 @@ V convolution(Emit &e) {
     return nullptr;
   Window w{e.ints("stride", n),         e.ints("padding", n), e.ints("dilation", n),
            e.ints("output_padding", n), e.flag("transposed"), e.size("groups")};
-  return convolve(e, e.in(), w);
+  return spread ? spread_convolution(e, e.in(), w) : convolve(e, e.in(), w);
 }
 
 /// Patches as columns: [N, C, H, W] to [N, C*kh*kw, L].

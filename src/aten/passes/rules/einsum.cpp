@@ -57,6 +57,19 @@ V sum_labels(Emit &e, Term &t, const std::vector<int> &keep) {
   return t.value = e.sum(t.value, gone, false);
 }
 
+/// Keeps of dimensions `i` and `k`, which have the same label, where both positions are equal: the
+/// rest is zero and summed away. (Infinite elements beside the diagonal do not matter.)
+void take_diagonal(Emit &e, Term &t, int i, int k) {
+  const int rank = t.value->type().rank();
+  Shape row(size_t(rank), 1), column(size_t(rank), 1);
+  const SymInt n = t.value->type().dim(i);
+  row[size_t(i)] = n, column[size_t(k)] = n;
+  V line = e.arange(0, n);
+  V on = e.eq(e.view(line, row), e.view(line, column));
+  t.value = e.sum(e.where(on, t.value, e.scalar_like(0, t.value)), {k}, false);
+  t.labels.erase(t.labels.begin() + k);
+}
+
 /// Permutes to the labels in `order`, adding dimensions of size 1 for labels that it lacks.
 V arrange(Emit &e, const Term &t, const std::vector<int> &order) {
   Axes perm;
@@ -134,6 +147,7 @@ V einsum(Emit &e) {
       text += c;
   const size_t arrow = text.find("->");
   std::vector<Term> terms;
+  std::map<int, int> count; // of each label among the operands
   int ellipsis_rank = 0;
   std::string_view left = std::string_view(text).substr(0, arrow);
   for (V x : e.list(0)) {
@@ -147,10 +161,12 @@ V einsum(Emit &e) {
     for (char c : subscript)
       letters += c != '.';
     ellipsis_rank = std::max(ellipsis_rank, x->type().rank() - letters);
+    for (int l : t.labels)
+      ++count[l];
     for (size_t i = 0; i < t.labels.size(); ++i)
-      for (size_t k = i + 1; k < t.labels.size(); ++k)
+      for (size_t k = t.labels.size(); --k > i;)
         if (t.labels[i] == t.labels[k])
-          return e.reject("an einsum that takes a diagonal");
+          take_diagonal(e, t, int(i), int(k));
     terms.push_back(std::move(t));
   }
   std::vector<int> output;
@@ -159,10 +175,6 @@ V einsum(Emit &e) {
       return e.reject("an einsum equation that chute can not read");
   } else {
     // Without an output: the ellipsis, then the labels that appear once, in order of the alphabet.
-    std::map<int, int> count;
-    for (const Term &t : terms)
-      for (int l : t.labels)
-        ++count[l];
     for (int k = ellipsis_rank; k-- > 0;)
       output.push_back(128 + k);
     for (const auto &[l, n] : count)

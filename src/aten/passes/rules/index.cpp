@@ -56,16 +56,6 @@ V scatter_value(Emit &e) {
               {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))}});
 }
 
-V scatter_reduce(Emit &e) {
-  const std::string_view how = e.attr("reduce").as_string();
-  const bool sum = how == "add" || how == "sum";
-  const bool self = e.root().def().attr_index("include_self") < 0 || e.flag("include_self");
-  if (!sum || !self)
-    return e.reject("a scatter that neither writes nor adds");
-  return e.op(op::scatter_add, {e.in(0), e.in(1), e.in(2)},
-              {{"dim", Attr::of_int(e.dim("dim", e.in()->type().rank()))}});
-}
-
 /// `src` written over x[.., start:end:step, ..].
 V write_slice(Emit &e, V x, V src, int dim, SymInt start, SymInt end, i64 step) {
   const SymInt n = x->type().dim(dim);
@@ -251,7 +241,6 @@ void add_index_rules(pass::PatternSet &set) {
   set.add("index-select", {op::index_select}, rule<index_select>);
   set.add("gather-scalar", {op::gather}, rule<gather_scalar>);
   set.add("scatter-value", {op::scatter_value}, rule<scatter_value>);
-  set.add("scatter-reduce", {op::scatter_reduce, op::scatter_reduce_two}, rule<scatter_reduce>);
   set.add("slice-scatter", {op::slice_scatter}, rule<slice_scatter>);
   set.add("select-scatter", {op::select_scatter}, rule<select_scatter>);
   set.add("diagonal-scatter", {op::diagonal_scatter}, rule<diagonal_scatter>);

@@ -14,6 +14,7 @@ enum class Cell : u8 { Lstm, Gru, Tanh, Relu };
 
 struct Weights {
   V ih = nullptr, hh = nullptr, bias_ih = nullptr, bias_hh = nullptr;
+  V hr = nullptr; ///< of an LSTM whose hidden state is projected to fewer features
 };
 
 struct State {
@@ -37,7 +38,8 @@ State step(Emit &e, Cell cell, V from_x, const State &s, const Weights &w) {
   case Cell::Lstm: {
     const Values g = gates(e, e.add(from_x, from_h), 4); // input, forget, cell, output
     V c = e.add(e.mul(e.sigmoid(g[1]), s.c), e.mul(e.sigmoid(g[0]), e.tanh(g[2])));
-    return {e.mul(e.sigmoid(g[3]), e.tanh(c)), c};
+    V h = e.mul(e.sigmoid(g[3]), e.tanh(c));
+    return {w.hr ? e.linear(h, w.hr, nullptr) : h, c};
   }
   case Cell::Gru: {
     const Values a = gates(e, from_x, 3), b = gates(e, from_h, 3); // reset, update, new
@@ -75,11 +77,13 @@ Values recurrent(Emit &e, Cell cell) {
   const Values hx = e.list(1), params = e.list(2);
   const i64 layers = e.integer("num_layers");
   const bool biases = e.flag("has_biases"), first = e.flag("batch_first");
-  const size_t directions = e.flag("bidirectional") ? 2 : 1, per = biases ? 4 : 2;
+  const size_t directions = e.flag("bidirectional") ? 2 : 1, plain = biases ? 4 : 2;
   if (e.flag("train") && e.number("dropout") != 0)
     return e.reject("dropout of a model in training mode"), Values{};
-  if (params.size() != size_t(layers) * directions * per)
-    return e.reject("a recurrent network with projections"), Values{};
+  const size_t cells = size_t(layers) * directions,
+               per = params.size() / std::max<size_t>(cells, 1);
+  if (params.size() != cells * per || per < plain || per > plain + (lstm ? 1 : 0))
+    return e.reject("a recurrent network with an unknown list of weights"), Values{};
   V x = e.in(0);
   const bool batched = x->type().rank() == 3;
   if (!batched)
@@ -98,7 +102,8 @@ Values recurrent(Emit &e, Cell cell) {
     Values sides;
     for (size_t d = 0; d < directions; ++d) {
       const size_t at = layer * directions + d;
-      Weights w{params[at * per], params[at * per + 1], nullptr, nullptr};
+      Weights w{params[at * per], params[at * per + 1], nullptr, nullptr,
+                per > plain ? params[at * per + plain] : nullptr};
       if (biases) {
         w.bias_ih = params[at * per + 2];
         w.bias_hh = params[at * per + 3];

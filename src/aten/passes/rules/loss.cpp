@@ -1,0 +1,178 @@
+#include "aten/ops.h"
+#include "aten/passes/emit.h"
+#include "aten/passes/rules.h"
+
+#include <algorithm>
+
+// Losses: the elementwise term, then its mean or sum. `reduction`: 0 none, 1 mean, 2 sum.
+namespace chute::aten {
+
+namespace {
+
+constexpr i64 kNone = 0, kMean = 1;
+
+V reduced(Emit &e, V terms) {
+  const i64 how = e.integer("reduction");
+  const Axes all = e.all_dims(terms->type().rank());
+  return how == kNone ? terms : how == kMean ? e.mean(terms, all, false) : e.sum(terms, all, false);
+}
+
+V difference(Emit &e) { return e.sub(e.up(e.in(0)), e.up(e.in(1))); }
+
+V huber(Emit &e) {
+  V z = e.abs(difference(e));
+  const double delta = e.number("delta");
+  V far = e.mul(e.sub(z, 0.5 * delta), delta);
+  return reduced(e, e.where(e.le(z, delta), e.mul(e.mul(z, z), 0.5), far));
+}
+
+V smooth_l1(Emit &e) {
+  V z = e.abs(difference(e));
+  const double beta = e.number("beta");
+  if (beta == 0)
+    return reduced(e, z);
+  V near = e.mul(e.mul(z, z), 0.5 / beta);
+  return reduced(e, e.where(e.lt(z, beta), near, e.sub(z, 0.5 * beta)));
+}
+
+/// log(1 + exp(-z)) without overflow.
+V softplus_of_negative(Emit &e, V z) {
+  return e.add(e.maximum(e.neg(z), 0.0), e.log1p(e.exp(e.neg(e.abs(z)))));
+}
+
+/// The logarithms are cut at -100, as PyTorch does.
+V binary_cross_entropy(Emit &e) {
+  V x = e.up(e.in(0)), t = e.up(e.in(1));
+  V hit = e.maximum(e.log(x), -100.0), miss = e.maximum(e.log1p(e.neg(x)), -100.0);
+  V terms = e.sub(e.mul(e.sub(t, 1.0), miss), e.mul(t, hit));
+  return reduced(e, e.in(2) ? e.mul(terms, e.in(2)) : terms);
+}
+
+V binary_cross_entropy_with_logits(Emit &e) {
+  V x = e.up(e.in(0)), t = e.up(e.in(1));
+  V tail = softplus_of_negative(e, x);
+  if (V positive = e.in(3))
+    tail = e.mul(tail, e.add(e.mul(e.sub(positive, 1.0), t), 1.0));
+  V terms = e.add(e.mul(e.rsub(1, t), x), tail);
+  return reduced(e, e.in(2) ? e.mul(terms, e.in(2)) : terms);
+}
+
+V kl_div(Emit &e) {
+  V x = e.up(e.in(0)), t = e.up(e.in(1));
+  if (e.flag("log_target"))
+    return reduced(e, e.mul(e.exp(t), e.sub(t, x)));
+  V own = e.where(e.eq(t, 0.0), e.scalar_like(0, t), e.mul(t, e.log(t)));
+  return reduced(e, e.sub(own, e.mul(t, x)));
+}
+
+struct ClassLoss {
+  V terms = nullptr; ///< -log p of the target class, weighted; 0 where it is ignored
+  V total = nullptr; ///< sum of the weights that count
+  V live = nullptr;  ///< which targets count
+  V weights = nullptr;
+};
+
+int class_dim(V logs) { return logs->type().rank() > 1 ? 1 : 0; }
+
+ClassLoss class_loss(Emit &e, V logs, V target, V weight) {
+  const ElementType t = logs->type().element();
+  const int dim = class_dim(logs);
+  ClassLoss out;
+  out.live = e.ne(target, e.scalar(e.attr("ignore_index"), target->type().element()));
+  V safe = e.where(out.live, target, e.scalar_like(0, target));
+  const bool single = logs->type().rank() == 1;
+  V at = single ? e.view(safe, {1}) : e.unsqueeze(safe, dim);
+  V picked = e.view(e.op(op::gather, {logs, at}, {{"dim", Attr::of_int(dim)}}), e.shape_of(target));
+  V live = e.cast(out.live, t);
+  if (weight) {
+    const SymInt n = e.mul_sizes(e.shape_of(safe));
+    V each = e.index_select(weight, 0, e.view(safe, {n}));
+    out.weights = e.mul(live, e.view(e.cast(each, t), e.shape_of(target)));
+  } else {
+    out.weights = live;
+  }
+  out.terms = e.where(out.live, e.neg(weight ? e.mul(picked, out.weights) : picked),
+                      e.scalar_like(0, picked));
+  out.total = e.sum(out.weights, e.all_dims(target->type().rank()), false);
+  return out;
+}
+
+V reduced_by(Emit &e, V terms, V total) {
+  const i64 how = e.integer("reduction");
+  if (how == kNone)
+    return terms;
+  V sum = e.sum(terms, e.all_dims(terms->type().rank()), false);
+  return how == kMean ? e.div(sum, total) : sum;
+}
+
+V nll_loss(Emit &e) {
+  const ClassLoss c = class_loss(e, e.up(e.in(0)), e.in(1), e.in(2));
+  return reduced_by(e, c.terms, c.total);
+}
+
+Values nll_loss_forward(Emit &e) {
+  const ClassLoss c = class_loss(e, e.up(e.in(0)), e.in(1), e.in(2));
+  V total = e.integer("reduction") == kNone ? e.scalar_like(0, c.total) : c.total;
+  return {reduced_by(e, c.terms, c.total), total};
+}
+
+/// A weight per class, along the class dimension of `like`.
+V along_classes(Emit &e, V weight, V like) {
+  Shape shape(size_t(like->type().rank()), 1);
+  shape[size_t(class_dim(like))] = weight->type().dim(0);
+  return e.view(weight, shape);
+}
+
+V cross_entropy(Emit &e) {
+  V x = e.up(e.in(0)), target = e.in(1), weight = e.in(2);
+  const int dim = class_dim(x);
+  const double smoothing = e.number("label_smoothing");
+  const SymInt classes = x->type().dim(dim);
+  if (smoothing != 0 && classes.is_symbolic())
+    return e.reject("label smoothing over a number of classes that is not static");
+  const double share = smoothing == 0 ? 0 : smoothing / static_cast<double>(classes.value());
+  V logs = e.log_softmax(x, dim);
+  if (ir::is_float(target->type().element())) {
+    V wanted = e.up(target);
+    if (smoothing != 0)
+      wanted = e.add(e.mul(wanted, 1 - smoothing), share);
+    V product = e.mul(logs, wanted);
+    if (weight)
+      product = e.mul(product, along_classes(e, weight, logs));
+    V terms = e.neg(e.sum(product, {dim}, false));
+    return reduced(e, terms); // the mean is over positions
+  }
+  const ClassLoss c = class_loss(e, logs, target, weight);
+  V terms = c.terms;
+  if (smoothing != 0) {
+    V spread = weight ? e.mul(logs, along_classes(e, weight, logs)) : logs;
+    spread = e.neg(e.sum(spread, {dim}, false));
+    spread = e.where(c.live, spread, e.scalar_like(0, spread));
+    terms = e.add(e.mul(terms, 1 - smoothing), e.mul(spread, share));
+  }
+  return reduced_by(e, terms, c.total);
+}
+
+} // namespace
+
+void add_loss_rules(pass::PatternSet &set) {
+  set.add("l1-loss", {op::l1_loss}, rule<[](Emit &e) { return reduced(e, e.abs(difference(e))); }>);
+  set.add("mse-loss", {op::mse_loss}, rule<[](Emit &e) {
+            V d = difference(e);
+            return reduced(e, e.mul(d, d));
+          }>);
+  set.add("huber-loss", {op::huber_loss}, rule<huber>);
+  set.add("smooth-l1-loss", {op::smooth_l1_loss}, rule<smooth_l1>);
+  set.add("soft-margin-loss", {op::soft_margin_loss}, rule<[](Emit &e) {
+            return reduced(e, softplus_of_negative(e, e.mul(e.up(e.in(0)), e.up(e.in(1)))));
+          }>);
+  set.add("binary-cross-entropy", {op::binary_cross_entropy}, rule<binary_cross_entropy>);
+  set.add("binary-cross-entropy-with-logits", {op::binary_cross_entropy_with_logits},
+          rule<binary_cross_entropy_with_logits>);
+  set.add("kl-div", {op::kl_div}, rule<kl_div>);
+  set.add("nll-loss", {op::nll_loss_nd}, rule<nll_loss>);
+  set.add("nll-loss-forward", {op::nll_loss_forward}, rule<nll_loss_forward>);
+  set.add("cross-entropy", {op::cross_entropy_loss}, rule<cross_entropy>);
+}
+
+} // namespace chute::aten
