@@ -171,6 +171,80 @@ def test_A43_custom_operators_keep_their_identity(tmp_path):
         assert len(model.subgraphs[0].outputs) == 3 and len(model.subgraphs[0].tensors) == 4
 
 
+# --- diff and compare ------------------------------------------------------------------------------------------------
+
+def edited(files, tmp_path, change):
+    model = read(files / "mobilenet_small.circle")
+    change(model)
+    return write(model, tmp_path / "edited.circle")
+
+
+def test_diff_ignores_names_order_and_packing(files, tmp_path):
+    """The schema's own writer packs differently, and every tensor gets another name."""
+    def rename(model):
+        for i, tensor in enumerate(model.subgraphs[0].tensors):
+            if i not in (*model.subgraphs[0].inputs, *model.subgraphs[0].outputs):
+                tensor.name = b"t%d" % i
+        model.subgraphs[0].tensors.append(model.subgraphs[0].tensors[0])
+    made = report("diff", files / "mobilenet_small.circle", edited(files, tmp_path, rename))
+    assert made["equal"] and made["same"] == made["operators_before"]
+
+
+def test_diff_names_one_changed_option_weight_and_operator(files, tmp_path):
+    before = files / "mobilenet_small.circle"
+    count = len(read(before).subgraphs[0].operators)
+
+    def option(model):
+        op = next(o for o in model.subgraphs[0].operators[count // 2:] if hasattr(o.builtinOptions, "fusedActivationFunction"))
+        op.builtinOptions.fusedActivationFunction = 0 if op.builtinOptions.fusedActivationFunction else 1
+    made = report("diff", before, edited(files, tmp_path, option), expect=1)
+    assert [c["kind"] for c in made["changes"]] == ["changed"] and made["same"] == count - 1
+    assert made["changes"][0]["details"][0]["what"] == "attribute fused_activation_function"
+
+    def weight(model):
+        buffer = max(model.buffers, key=lambda b: 0 if b.data is None else len(b.data))
+        data = buffer.data.copy()
+        data[:4] = np.frombuffer((data[:4].view(np.float32) + 1).tobytes(), np.uint8)
+        buffer.data = data
+    made = report("diff", before, edited(files, tmp_path, weight), expect=1)
+    assert not made["changes"] and len(made["constants"]) == 1
+    assert made["constants"][0]["differing"] == 1 and abs(made["constants"][0]["max_abs"] - 1) < 1e-6
+
+    chute("extract", before, "--ops", f"0-{count - 2}", "-o", tmp_path / "short.circle")
+    made = report("diff", before, tmp_path / "short.circle", expect=1)
+    assert made["removed"] == 1 and made["added"] == 0 and made["interface"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_compare_a_program_with_its_circle_file(name, files):
+    folder = ROOT / "examples" / name
+    made = report("compare", folder / "model.pt2", files / f"{name}.circle", "--inputs", folder / "inputs.npz", "--layers")
+    assert made["within"] and made["first_parting"] is None and made["layers"]
+
+
+def test_compare_names_the_first_layer_that_parts(files, tmp_path):
+    graph = read(files / "mobilenet_small.circle").subgraphs[0]
+    middle = next(i for i, op in enumerate(graph.operators) if i > 40 and op.builtinOptionsType == 1)  # Conv2DOptions
+
+    def weight(model):
+        tensor = model.subgraphs[0].tensors[model.subgraphs[0].operators[middle].inputs[1]]
+        model.buffers[tensor.buffer].data = np.frombuffer((model.buffers[tensor.buffer].data.view(np.float32) * 1.5).tobytes(), np.uint8)
+    other = edited(files, tmp_path, weight)
+    made = report("compare", files / "mobilenet_small.circle", other, "--random", "5", "--layers", expect=1)
+    first = made["layers"][made["first_parting"]]
+    assert first["name"] == graph.tensors[graph.operators[middle].outputs[0]].name.decode()
+    # The same verdict from a runtime that is not chute's: the outputs do part.
+    values = [np.random.default_rng(0).random(shape, np.float32) for _, _, shape in oracles.circle_inputs(other)]
+    assert not np.allclose(reference(files / "mobilenet_small.circle", values)[0], reference(other, values)[0], 1e-4, 1e-5)
+
+
+def test_bisect_names_the_first_rewrite_that_changes_a_bit():
+    model = ROOT / "examples" / "mobilenet_small" / "model.pt2"
+    made = report("compare", model, "--bisect", "--atol", "0", "--rtol", "0", expect=1)
+    assert made["pass"] and made["rule"] and made["application"] >= 1 and made["change"]
+    assert not report("compare", model, "--bisect")["found"]
+
+
 # --- every tool ------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("verb", ["extract", "cleanup"])
@@ -183,3 +257,19 @@ def test_bad_input_is_an_error_without_output(files, tmp_path, verb):
         assert not (tmp_path / "out.circle").exists()
     chute(verb, tmp_path / "missing.circle", *more, "-o", tmp_path / "out.circle", expect=4)
     chute(verb, files / "decoder_small.circle", *more, "-o", tmp_path / "no" / "folder" / "out.circle", expect=5)
+
+
+@pytest.mark.parametrize("verb", ["diff", "compare"])
+def test_bad_input_of_two_is_an_error(files, tmp_path, verb):
+    good, data = files / "decoder_small.circle", (files / "decoder_small.circle").read_bytes()
+    for bad in (b"", b"garbage", data[:100], data[:8] + bytes(len(data) - 8)):
+        (tmp_path / "bad.circle").write_bytes(bad)
+        chute(verb, tmp_path / "bad.circle", good, expect=4)
+        chute(verb, good, tmp_path / "bad.circle", expect=4)
+    assert "inputs]" in chute("compare", good, files / "mobilenet_small.circle", expect=2).stderr
+
+
+@pytest.mark.parametrize("arguments", [("compare", "a"), ("compare", "a", "b", "--bisect"), ("compare", "a", "b", "--atol", "x"),
+                                       ("compare", "a", "b", "--atol", "-1"), ("diff", "a")])
+def test_usage_errors(arguments):
+    chute(*arguments, expect=2)
