@@ -141,7 +141,11 @@ private:
     const auto scale = fbb_.CreateVector(q.scales.data(), q.scales.size());
     std::vector<i64> zero_points(q.zero_points.begin(), q.zero_points.end());
     zero_points.resize(q.scales.size(), 0);
-    const auto zero_point = fbb_.CreateVector(zero_points);
+    // Symmetric channels have as many zeros as the next tensor's.
+    const auto [zeros, fresh_zeros] = zero_points_.try_emplace(zero_points);
+    if (fresh_zeros)
+      zeros->second = fbb_.CreateVector(zero_points);
+    const fb::Offset<fb::Vector<i64>> zero_point = zeros->second;
     cs::QuantizationParametersBuilder b(fbb_);
     b.add_scale(scale);
     b.add_zero_point(zero_point);
@@ -563,6 +567,7 @@ private:
   boost::unordered_flat_map<std::string, Shape> shape_vectors_;
   boost::unordered_flat_map<const ir::Quantization *, fb::Offset<cs::QuantizationParameters>>
       quants_;
+  std::map<std::vector<i64>, fb::Offset<fb::Vector<i64>>> zero_points_;
   boost::unordered_flat_map<std::string, fb::Offset<void>, BytesHash> options_cache_;
   std::string key_;
   std::map<u32, fb::Offset<cs::Buffer>> inline_buffers_; // of metadata, by index
