@@ -1,10 +1,16 @@
 #include "tosa/legalize/emit.h"
 
+#include "ir/element_convert.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 namespace chute::tosa {
+
+namespace {
+constexpr i64 kMostFolded = 1 << 16; ///< constants up to here are cast at compile time
+} // namespace
 
 i64 product(std::span<const i64> dims) {
   return std::accumulate(dims.begin(), dims.end(), i64{1}, std::multiplies());
@@ -72,6 +78,9 @@ Value *Emit::cast(Value *x, ElementType to) {
   const ElementType from = x->type().element();
   if (from == to)
     return x;
+  if (const ir::Constant *c = constant_of(x);
+      c && c->has_data && c->num_elements() <= kMostFolded && to != ElementType::Bool)
+    return converted(*c, to);
   const auto to_type = [&](Value *v, ElementType e) {
     return typed(op::CAST, {v}, {}, context().tensor_type(e, v->type().shape()));
   };
@@ -85,6 +94,24 @@ Value *Emit::cast(Value *x, ElementType to) {
     // torch truncates, CAST rounds.
     x = select(negative(x), unary(op::CEIL, x), unary(op::FLOOR, x));
   return to_type(x, to);
+}
+
+Value *Emit::converted(const ir::Constant &c, ElementType to) {
+  const ElementType from = c.type.element();
+  std::vector<std::byte> bytes(c.dense_bytes());
+  c.copy_dense(bytes.data());
+  const auto size = static_cast<size_t>(ir::element_bytes(from));
+  const auto step = static_cast<size_t>(ir::element_bytes(to));
+  std::byte *out = nullptr;
+  const ir::Constant *made = graph().add_buffer(context().with_element(c.type, to), &out);
+  for (i64 i = 0; i < c.num_elements(); ++i, out += step) {
+    const std::byte *at = bytes.data() + static_cast<size_t>(i) * size;
+    if (ir::is_float(from) || ir::is_float(to))
+      ir::store_element(to, ir::load_element(from, at), out);
+    else
+      ir::store_element_int(to, ir::load_element_int(from, at), out);
+  }
+  return constant(made);
 }
 
 Value *Emit::as_bool(Value *x) { return cast(x, ElementType::Bool); }

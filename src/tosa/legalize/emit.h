@@ -119,6 +119,10 @@ public:
   Value *reduce(OpCode code, Value *x, const Dims &axes);
   /// [N, R, K] by [N, K, C], in the element type of `a`.
   Value *matmul(Value *a, Value *b);
+
+private:
+  /// A constant cast at compile time, as torch casts.
+  Value *converted(const ir::Constant &c, ElementType to);
 };
 
 using LowerFn = Value *(*)(Emit &);

@@ -4,6 +4,7 @@
 // are therefore padded explicitly, those that it does not count are the operator's own padding.
 #include "tosa/legalize/conv.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace chute::tosa {
@@ -148,7 +149,14 @@ Value *avg_pool(Emit &e) {
   const Attr forced = e.attr("divisor_override");
   const bool padded = p.pad != Dims{0, 0};
   if (padded && (e.flag("count_include_pad") || !forced.is_none())) {
-    p.x = e.pad(p.x, {0, 0, p.pad[0], p.pad[0], p.pad[1], p.pad[1], 0, 0});
+    Dims pairs(8, 0);
+    for (size_t i = 0; i < 2; ++i) {
+      // Zeros that no window reaches are not worth adding.
+      const i64 reach = (p.out[i] - 1) * p.stride[i] + p.kernel[i] - p.in(i)-p.pad[i];
+      pairs[2 * i + 2] = p.pad[i];
+      pairs[2 * i + 3] = std::clamp<i64>(reach, 0, p.pad[i]);
+    }
+    p.x = e.pad(p.x, pairs);
     p.pad = {0, 0};
   }
   const SymDims pad = fit(e, p);

@@ -97,6 +97,28 @@ i64 nearest_source(const Ratio &r, i64 in, i64 o) {
   return std::clamp<i64>(low + (2 * (y - low * r.n) >= r.n), 0, in - 1);
 }
 
+/// The simplest fraction near `x`, by continued fractions.
+std::pair<i64, i64> fraction(double x) {
+  i64 n0 = 0, d0 = 1, n1 = 1, d1 = 0;
+  double rest = x;
+  for (int i = 0; i < 16; ++i) {
+    const double whole = std::floor(rest);
+    const auto a = static_cast<i64>(whole);
+    const i64 n = a * n1 + n0, d = a * d1 + d0;
+    if (n > kLargestScale / 2 || d > kLargestScale / 2)
+      break;
+    n0 = n1;
+    d0 = d1;
+    n1 = n;
+    d1 = d;
+    const double error = std::abs(static_cast<double>(n) / static_cast<double>(d) - x);
+    if (error < 1e-9 * x || rest == whole)
+      break;
+    rest = 1 / (rest - whole);
+  }
+  return {std::max<i64>(n1, 1), std::max<i64>(d1, 1)};
+}
+
 Value *nearest(Emit &e) {
   Sizes s;
   if (!read(e, s))
@@ -108,6 +130,10 @@ Value *nearest(Emit &e) {
   for (int i = 0; i < 2; ++i) {
     rows[i] = sources(s.in[i], s.out[i], s.scale[i]);
     ratio[i] = reduced(s.in[i], s.out[i], 2 * s.out[i], 2 * s.in[i], -s.out[i]);
+    if (s.scale[i] > 0 && rows[i] != sources(s.in[i], s.out[i], 0)) {
+      const auto [n, d] = fraction(s.scale[i]);
+      ratio[i] = reduced(s.in[i], s.out[i], 2 * n, 2 * d, -n);
+    }
     plain = plain && ratio[i].fits();
     for (i64 o = 0; o < s.out[i]; ++o)
       plain = plain && rows[i][static_cast<size_t>(o)] == nearest_source(ratio[i], s.in[i], o);
