@@ -275,7 +275,10 @@ private:
       bad("blocks along axis " + std::to_string(mx_axis) + " of a tensor of rank " +
               std::to_string(rank),
           Level::Fatal);
-    if (!checked_quants_.insert(q).second || !spend(scales))
+    // A shared list is looked at once; telling that costs more than looking at one scale.
+    if (scales > 1 && !checked_quants_.insert(q).second)
+      return;
+    if (!spend(scales))
       return;
     for (u32 i = 0; i < scales; ++i)
       if (const float s = q->scale()->Get(i); !(s > 0) || !std::isfinite(s)) {
@@ -502,6 +505,8 @@ private:
     const u32 tensors = size_of(graph_->tensors());
     if (!spend(tensors))
       return;
+    if (!options_.only_fatal)
+      names_.reserve(tensors);
     states_.assign(tensors, {});
     for (u32 t = 0; t < tensors && !stop_; ++t) {
       if (!spend(1 + size_of(graph_->tensors()->Get(t)->shape())))

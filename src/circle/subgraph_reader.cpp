@@ -6,6 +6,7 @@
 #include "ir/context.h"
 #include "ir/sym_table.h"
 
+#include <bit>
 #include <boost/container/small_vector.hpp>
 #include <cstring>
 
@@ -52,6 +53,23 @@ Result<const ir::Quantization *> FileReader::quantization(const cs::Tensor &tens
                   (q && q->details_type() == cs::QuantizationDetails_MXQuantization);
   if (!q || (size_of(q->scale()) == 0 && !mx && q->details_type() == cs::QuantizationDetails_NONE))
     return nullptr;
+  // Most are one scale and one zero point. Tables that say the same are seldom shared.
+  const bool plain =
+      !mx && size_of(q->scale()) == 1 && q->details_type() == cs::QuantizationDetails_NONE;
+  if (plain) {
+    i64 zero_point = 0;
+    if (size_of(q->zero_point()))
+      std::memcpy(&zero_point, q->zero_point()->Data(), sizeof(zero_point));
+    const ir::Quantization *&simple =
+        simple_quants_[{std::bit_cast<u32>(q->scale()->Get(0)), zero_point}];
+    if (simple)
+      return simple;
+    ir::Quantization out;
+    const float scale = q->scale()->Get(0);
+    out.scales = {&scale, 1};
+    out.zero_points = {&zero_point, 1};
+    return simple = ctx().quantization(out);
+  }
   // An axis may count from the end, so the rank is part of the key.
   const auto rank = static_cast<i32>(size_of(tensor.shape()));
   const auto [it, fresh] = quants_.try_emplace({q, mx ? rank : -1}, nullptr);
@@ -97,10 +115,16 @@ Result<const ir::Constant *> FileReader::constant(const cs::Tensor &tensor, Type
   if ((!size && !(bytes.empty() && type.num_elements() == 0)) || tensor.sparsity() ||
       has_foreign_scheme(tensor))
     return keep(graph_.add_constant(type, nullptr, owner_, {}, false), tensor.buffer());
-  const u64 key = static_cast<u64>(tensor.buffer()) << 32 | type.id();
-  const auto [it, fresh] = constants_.try_emplace(key, nullptr);
-  if (!fresh && it->second)
-    return it->second;
+  // Nearly every buffer has one type.
+  if (first_constants_.empty())
+    first_constants_.assign(size_of(file_.model->buffers()), nullptr);
+  const ir::Constant *&first = first_constants_[tensor.buffer()];
+  if (first && first->type == type)
+    return first;
+  const ir::Constant *&known =
+      first ? constants_[static_cast<u64>(tensor.buffer()) << 32 | type.id()] : first;
+  if (known)
+    return known;
   const std::byte *data = bytes.data();
   std::shared_ptr<const void> owner = owner_;
   const auto align = static_cast<size_t>(std::max(ir::element_bytes(element), 1));
@@ -124,7 +148,7 @@ Result<const ir::Constant *> FileReader::constant(const cs::Tensor &tensor, Type
     data = copy.data;
     owner = copy.owner;
   }
-  return it->second = keep(graph_.add_constant(type, data, std::move(owner)), tensor.buffer());
+  return known = keep(graph_.add_constant(type, data, std::move(owner)), tensor.buffer());
 }
 
 const ir::Constant *FileReader::keep(const ir::Constant *constant, u32 buffer) {
@@ -211,6 +235,21 @@ public:
     return {};
   }
 
+  Status run_kinds(OpSignatures &signatures, KeySet &clean) {
+    stand_alone_ = true;
+    for (u32 o = 0; o < size_of(sub_.operators()); ++o) {
+      const auto key = signatures.key(*sub_.operators()->Get(o));
+      if (clean.contains(key))
+        continue;
+      reported_ = false;
+      if (Status s = read_op(o); !s)
+        return s;
+      if (!reported_)
+        clean.insert(key);
+    }
+    return {};
+  }
+
 private:
   const cs::Tensor &tensor(u32 t) const { return *sub_.tensors()->Get(t); }
 
@@ -262,6 +301,9 @@ private:
     if (!type)
       return tl::unexpected(type.error());
     const cs::Tensor &in = tensor(t);
+    // Results of operators that were not read are known by their types.
+    if (stand_alone_ && (in.is_variable() || !is_constant(file_, in)))
+      return values_[t] = graph_.add_argument(region_, *type);
     if (in.is_variable())
       return values_[t] = variable(in, *type, t);
     auto c = reader_.constant(in, *type);
@@ -362,8 +404,8 @@ private:
     if ((dynamic || contract_) && def.infer) {
       inferred_.clear();
       const Status status = def.infer(*op, graph_, inferred_);
-      if (contract_)
-        contract_(o, *op, status, inferred_);
+      if (contract_ && !contract_(o, *op, status, inferred_))
+        reported_ = true;
       if (dynamic)
         for (u32 i = 0; i < op->num_results(); ++i) {
           const auto t = static_cast<u32>(in.outputs()->Get(i));
@@ -430,6 +472,8 @@ private:
   const NestedSubgraph &nested_;
   const ContractCheck &contract_;
   ir::Builder builder_;
+  bool stand_alone_ = false;    // operators are checked one by one, no graph is wanted
+  bool reported_ = false;       // the contract of the current operator
   std::vector<Value *> values_; // by tensor
   std::vector<Type> types_;     // by tensor
   // Of the operator that is being read.
@@ -445,6 +489,12 @@ private:
 Status read_subgraph(FileReader &reader, u32 index, ir::Region &region,
                      const NestedSubgraph &nested, const ContractCheck &contract) {
   return SubgraphReader(reader, index, region, nested, contract).run();
+}
+
+Status check_kinds(FileReader &reader, u32 index, const ContractCheck &contract,
+                   OpSignatures &signatures, KeySet &clean) {
+  return SubgraphReader(reader, index, reader.graph().body(), {}, contract)
+      .run_kinds(signatures, clean);
 }
 
 } // namespace chute::circle

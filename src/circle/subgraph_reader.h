@@ -1,6 +1,7 @@
 #pragma once
 
 #include "circle/file_view.h"
+#include "circle/op_signature.h"
 #include "circle/origin.h"
 #include "ir/builder.h"
 #include "ir/graph.h"
@@ -47,8 +48,11 @@ private:
   ir::Graph &graph_;
   Origin *origin_;
   GraphOrigin *table_;
-  boost::unordered_flat_map<u64, Copy> copies_; // by buffer, and whether unpacked
-  boost::unordered_flat_map<u64, const ir::Constant *> constants_; // by buffer and type
+  boost::unordered_flat_map<u64, Copy> copies_;       // by buffer, and whether unpacked
+  std::vector<const ir::Constant *> first_constants_; // by buffer
+  boost::unordered_flat_map<u64, const ir::Constant *> constants_; // further ones by buffer, type
+  boost::unordered_flat_map<std::pair<u32, i64>, const ir::Quantization *>
+      simple_quants_; // by the bits of the scale and the zero point
   boost::unordered_flat_map<std::pair<const ::circle::QuantizationParameters *, i32>,
                             const ir::Quantization *>
       quants_;
@@ -56,8 +60,9 @@ private:
 };
 
 /// Called for every operator with its position, when a contract check is wanted: what inference
-/// says about it. `declared` are the result types of the file.
-using ContractCheck = std::function<void(u32 op_index, const ir::Op &op, const Status &inferred,
+/// says about it. `expected` are the result types that it gives. Returns whether there was nothing
+/// to report.
+using ContractCheck = std::function<bool(u32 op_index, const ir::Op &op, const Status &inferred,
                                          std::span<const ir::Type> expected)>;
 
 /// Nested subgraphs of an operator, to be read by the caller into the operator's regions.
@@ -66,5 +71,11 @@ using NestedSubgraph = std::function<Result<ir::Region *>(u32 subgraph)>;
 /// Reads subgraph `index`, whose structure was checked, into an empty region with its terminator.
 Status read_subgraph(FileReader &reader, u32 index, ir::Region &region,
                      const NestedSubgraph &nested, const ContractCheck &contract);
+
+/// Calls `contract` for one operator of every kind in subgraph `index`, whose contracts follow from
+/// their signatures (OpSignatures::enter said so), and for all of a kind that it reports. `clean`
+/// holds the kinds that were found clean before. Cost: a hash per operator.
+Status check_kinds(FileReader &reader, u32 index, const ContractCheck &contract,
+                   OpSignatures &signatures, KeySet &clean);
 
 } // namespace chute::circle

@@ -1,6 +1,7 @@
 #include "circle/verify.h"
 
 #include "circle/infer_support.h"
+#include "circle/quant_check.h"
 #include "circle/subgraph_reader.h"
 #include "ir/context.h"
 #include "support/mapped_file.h"
@@ -28,18 +29,25 @@ public:
 
   void run() {
     ir::Context ctx;
+    OpSignatures signatures(file_);
+    KeySet clean;
     for (u32 s = 0; s < file_.model->subgraphs()->size() && !full(); ++s) {
       // Bytes outlive the graph: no owner is needed.
       ir::Graph graph(ctx);
       FileReader reader(file_, {}, graph);
       subgraph_ = s;
       path_ = "model.subgraphs[" + std::to_string(s) + "]";
-      const Status read = read_subgraph(
-          reader, s, graph.body(), {},
-          [&](u32 o, const ir::Op &op, const Status &status, std::span<const ir::Type> expected) {
-            check(o, op, status, expected, ctx.sym());
-            check_calls(o, op, *file_.model->subgraphs()->Get(s)->operators()->Get(o));
-          });
+      const ContractCheck contract = [&](u32 o, const ir::Op &op, const Status &status,
+                                         std::span<const ir::Type> expected) {
+        const size_t before = out_.all().size();
+        check(o, op, status, expected, ctx.sym());
+        check_calls(o, op, *file_.model->subgraphs()->Get(s)->operators()->Get(o));
+        return out_.all().size() == before;
+      };
+      const Status read = signatures.enter(s)
+                              ? check_kinds(reader, s, contract, signatures, clean)
+                              : read_subgraph(reader, s, graph.body(), {}, contract);
+      check_quantization(s);
       if (!read) {
         Diagnostic d = read.error();
         // Not being able to read something is no fault of the file.
@@ -52,6 +60,24 @@ public:
   }
 
 private:
+  void check_quantization(u32 s) {
+    const cs::SubGraph &sub = *file_.model->subgraphs()->Get(s);
+    for (u32 o = 0; o < size_of(sub.operators()) && !full(); ++o) {
+      const cs::Operator &op = *sub.operators()->Get(o);
+      const auto code =
+          from_wire(effective_code(*file_.model->operator_codes()->Get(op.opcode_index())));
+      QuantFinding found = check_operator_quantization(sub, op, *code);
+      if (found.message.empty())
+        continue;
+      Diagnostic d;
+      d.severity = found.severity;
+      d.code = "circle.operator.quantization";
+      d.message = std::string(ir::Registry::global().def(*code).name) + ": " + found.message;
+      d.object = path_ + ".operators[" + std::to_string(o) + "]" + found.part;
+      out_.add(std::move(d));
+    }
+  }
+
   bool full() const { return out_.all().size() >= options_.max_findings; }
 
   void report(u32 o, std::string code, std::string message, std::string part = {}) {

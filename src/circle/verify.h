@@ -44,6 +44,7 @@ struct VerifyOptions {
 ///   circle.operator.options       an options table of another operator
 ///   circle.operator.option        a field outside of its enumeration or range
 ///   circle.operator.contract      declared result types are not those of operands and options
+///   circle.operator.quantization  weights have their scales along another axis than the channels
 ///   circle.subgraph.recursion     subgraphs call each other in a circle
 ///   circle.subgraph.interface     a called subgraph has other inputs or outputs than the call
 ///   circle.signature              a signature names a tensor that is no input (output) of its
@@ -52,6 +53,8 @@ struct VerifyOptions {
 ///   circle.io.duplicate           a tensor is listed twice among inputs or outputs
 ///   circle.tensor.name            two tensors of a subgraph have one name
 ///   circle.tensor.dynamic         shape_signature is -1 where the shape is not 1
+///   circle.operator.quantization  an operator that moves elements changes their scale, a bias that
+///                                 does not count in input scale times weight scale
 ///   circle.signature.key          two signatures have one key
 ///   circle.unused.tensors, circle.unused.buffers, circle.unused.operator_codes
 void verify(std::span<const std::byte> bytes, Diagnostics &diagnostics,

@@ -292,6 +292,65 @@ TEST_F(VerifyTest, Contracts) {
   EXPECT_EQ(findings(p), "");
 }
 
+/// Operators of one kind are checked once, but every one that is wrong is reported.
+TEST_F(VerifyTest, EveryOperatorOfAWrongKind) {
+  p.tensors.push_back({.shape = {3, 2}, .name = "t"});
+  p.tensors.push_back({.shape = {3, 2}, .name = "u"});
+  p.ops.push_back({.code = 1, .inputs = {3}, .outputs = {4}});
+  p.ops.push_back({.code = 1, .inputs = {2}, .outputs = {5}});
+  EXPECT_EQ(findings(p), "circle.operator.contract@model.subgraphs[0].operators[2].outputs[0] "
+                         "circle.operator.contract@model.subgraphs[0].operators[3].outputs[0]");
+}
+
+TEST_F(VerifyTest, Quantization) {
+  const auto int8 = [&] {
+    p = {};
+    p.codes[1] = cs::BuiltinOperator_SQUEEZE;
+    for (Parts::T &t : p.tensors) {
+      t.type = cs::TensorType_INT8;
+      t.scale = {0.5f};
+      t.zero_point = {1};
+    }
+    p.buffers[1].data.resize(6);
+  };
+  int8();
+  EXPECT_EQ(findings(p), "");
+  p.tensors[3].scale = {0.25f};
+  EXPECT_EQ(findings(p), "circle.operator.quantization@model.subgraphs[0].operators[1].outputs[0]");
+  int8();
+  p.tensors[3].scale.clear(), p.tensors[3].zero_point.clear();
+  EXPECT_EQ(findings(p), "circle.operator.quantization@model.subgraphs[0].operators[1].outputs[0]");
+  // A linear layer: w has a scale per output channel, the bias counts in products of scales.
+  const auto linear = [&] {
+    int8();
+    p.codes[0] = cs::BuiltinOperator_FULLY_CONNECTED;
+    p.tensors[0].zero_point = {0};
+    p.tensors[1].shape = {3, 3}, p.tensors[1].scale = {1, 2, 4},
+    p.tensors[1].zero_point = {0, 0, 0};
+    p.buffers[1].data.resize(9);
+    p.buffers.push_back({.data = std::vector<u8>(12, 0)});
+    p.tensors.push_back({.shape = {3},
+                         .type = cs::TensorType_INT32,
+                         .buffer = 2,
+                         .name = "b",
+                         .scale = {0.5f, 1, 2},
+                         .zero_point = {0, 0, 0}});
+    p.ops[0].inputs = {0, 1, 4};
+    p.ops[0].add_options = false;
+  };
+  linear();
+  EXPECT_EQ(findings(p), "");
+  p.tensors[4].scale[1] = 1.5f;
+  EXPECT_EQ(findings(p), "circle.operator.quantization@model.subgraphs[0].operators[0].inputs[2]");
+  linear();
+  p.tensors[1].axis = 1;
+  EXPECT_EQ(findings(p), "circle.operator.quantization@model.subgraphs[0].operators[0].inputs[1]");
+  // What TICO's own verification lets through.
+  int8();
+  p.tensors[0].zero_point.clear();
+  EXPECT_EQ(findings(p), "circle.tensor.quantization@model.subgraphs[0].tensors[0].quantization");
+}
+
 TEST_F(VerifyTest, Signatures) {
   p.signature_outputs[0].second = 2;
   EXPECT_EQ(findings(p), "circle.signature@model.signature_defs[0].outputs[0].tensor_index");
