@@ -2,7 +2,9 @@
 # What a header-only library needs beyond the default include path is in chute_external.
 
 find_package(Threads REQUIRED)
-find_package(ZLIB REQUIRED)
+# Debian's package ships no CMake configuration.
+find_path(CHUTE_DEFLATE_INCLUDE libdeflate.h REQUIRED)
+find_library(CHUTE_DEFLATE_LIBRARY deflate REQUIRED)
 find_package(fmt REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -29,6 +31,7 @@ target_link_libraries(chute_external INTERFACE Threads::Threads fmt::fmt-header-
 if(CHUTE_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
+  find_package(ZLIB REQUIRED) # tests pack archives with it
 endif()
 if(CHUTE_BENCH)
   find_package(benchmark REQUIRED)

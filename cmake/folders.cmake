@@ -17,9 +17,9 @@ macro(chute_sort_sources name)
 endmacro()
 
 # Which third-party library (beyond the header-only ones) a folder may link.
-set(chute_libraries_support TBB::tbb)
-set(chute_libraries_pt2 simdjson::simdjson ZLIB::ZLIB)
-set(chute_libraries_cli CLI11::CLI11 ZLIB::ZLIB)
+set(chute_libraries_support TBB::tbb ${CHUTE_DEFLATE_LIBRARY})
+set(chute_libraries_pt2 simdjson::simdjson)
+set(chute_libraries_cli CLI11::CLI11)
 
 # A glob, so that adding the file to a configured build is noticed.
 macro(chute_include_extra name)
@@ -164,7 +164,8 @@ function(chute_text_tests)
   set_tests_properties(text PROPERTIES LABELS text TIMEOUT 900)
 endfunction()
 
-# bench/*_bench.cpp -> one google-benchmark executable each; `make bench` runs them all.
+# bench/*_bench.cpp -> one google-benchmark executable each; bench/bare_read.cpp -> the process that
+# bench/run.py times beside chute. `make bench` runs them all.
 function(chute_benchmarks)
   file(GLOB benches CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*_bench.cpp)
   foreach(file ${benches})
@@ -172,4 +173,6 @@ function(chute_benchmarks)
     add_executable(${bench} ${file})
     target_link_libraries(${bench} PRIVATE chute_pt2 chute_convert benchmark::benchmark_main)
   endforeach()
+  add_executable(bare_read ${CMAKE_SOURCE_DIR}/bench/bare_read.cpp)
+  target_link_libraries(bare_read PRIVATE chute_pt2)
 endfunction()

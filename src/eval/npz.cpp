@@ -2,12 +2,12 @@
 
 #include "eval/npz.h"
 
+#include "support/deflate.h"
 #include "support/mapped_file.h"
 #include "support/output_file.h"
 
 #include <algorithm>
 #include <cstring>
-#include <zlib.h>
 
 namespace chute::eval {
 
@@ -50,42 +50,6 @@ struct Member {
   u64 size = 0;
   u64 local = 0;
 };
-
-bool inflate_raw(std::span<const std::byte> from, std::vector<std::byte> &to) {
-  z_stream z{};
-  if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
-    return false;
-  size_t in = 0;
-  size_t out = 0;
-  int status = Z_OK;
-  while (status == Z_OK) {
-    // zlib counts in 32 bits.
-    constexpr size_t kStep = size_t{1} << 30;
-    const auto take = static_cast<uInt>(std::min(kStep, from.size() - in));
-    const auto room = static_cast<uInt>(std::min(kStep, to.size() - out));
-    z.next_in = reinterpret_cast<Bytef *>(const_cast<std::byte *>(from.data())) + in;
-    z.avail_in = take;
-    z.next_out = reinterpret_cast<Bytef *>(to.data()) + out;
-    z.avail_out = room;
-    status = inflate(&z, Z_NO_FLUSH);
-    in += take - z.avail_in;
-    out += room - z.avail_out;
-    if (status == Z_OK && take == z.avail_in && room == z.avail_out)
-      break; // no progress: cut off
-  }
-  inflateEnd(&z);
-  return status == Z_STREAM_END && out == to.size();
-}
-
-u32 crc_of(std::span<const std::byte> bytes) {
-  uLong crc = crc32(0, nullptr, 0);
-  for (size_t i = 0; i < bytes.size();) {
-    const auto n = static_cast<uInt>(std::min<size_t>(size_t{1} << 30, bytes.size() - i));
-    crc = crc32(crc, reinterpret_cast<const Bytef *>(bytes.data()) + i, n);
-    i += n;
-  }
-  return static_cast<u32>(crc);
-}
 
 class ZipReader {
 public:
@@ -160,7 +124,7 @@ public:
     } else {
       return bad("npz.zip.member", m.name + " uses compression method " + std::to_string(m.method));
     }
-    if (crc_of(out) != m.crc)
+    if (crc32_of(out) != m.crc)
       return bad("npz.zip.member", m.name + " has a wrong checksum");
     return out;
   }
@@ -273,7 +237,7 @@ Status write_npz(const std::string &path, std::span<const std::pair<std::string,
       return tl::unexpected(content.error());
     Member m;
     m.name = name + ".npy";
-    m.crc = crc_of(*content);
+    m.crc = crc32_of(*content);
     m.size = m.packed = content->size();
     m.local = file->position();
     const bool wide = m.size >= kMax32;

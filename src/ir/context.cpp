@@ -4,6 +4,7 @@
 #include "ir/sym_table.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstring>
@@ -38,9 +39,64 @@ struct BytesHash {
     return XXH3_64bits_withSeed(k.bytes.data(), k.bytes.size(), k.tag);
   }
 };
-struct ViewHash {
-  using is_avalanching = void;
-  size_t operator()(std::string_view v) const { return XXH3_64bits(v.data(), v.size()); }
+
+/// Interned strings by content: open addressing, with part of the hash beside each id so that a
+/// probe touches a string only when it is the right one.
+class StringTable {
+public:
+  StringTable() : slots_(1024), strings_(1), hashes_(1) {}
+
+  std::string_view operator[](u32 id) const { return strings_[id]; }
+  static u64 hash(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+  void prefetch_slot(u64 hash) const { __builtin_prefetch(&slots_[hash & mask()]); }
+  /// The view of the string that probably is the one looked for.
+  void prefetch_view(u64 hash) const {
+    if (const Slot &s = slots_[hash & mask()]; s.id)
+      __builtin_prefetch(&strings_[s.id]);
+  }
+  void prefetch_text(u64 hash) const {
+    if (const Slot &s = slots_[hash & mask()]; s.id && s.tag == tag(hash))
+      __builtin_prefetch(strings_[s.id].data());
+  }
+  /// 0 when absent.
+  u32 find(std::string_view text, u64 hash) const {
+    for (u64 i = hash & mask(); slots_[i].id; i = (i + 1) & mask())
+      if (slots_[i].tag == tag(hash) && strings_[slots_[i].id] == text)
+        return slots_[i].id;
+    return 0;
+  }
+  /// `stored` must be absent and outlive the table.
+  u32 insert(std::string_view stored, u64 hash) {
+    if ((strings_.size() + 1) * 2 > slots_.size())
+      grow();
+    const auto id = static_cast<u32>(strings_.size());
+    strings_.push_back(stored);
+    hashes_.push_back(hash);
+    place(id, hash);
+    return id;
+  }
+
+private:
+  struct Slot {
+    u32 tag = 0, id = 0;
+  };
+  static u32 tag(u64 hash) { return static_cast<u32>(hash >> 32); }
+  u64 mask() const { return slots_.size() - 1; }
+  void place(u32 id, u64 hash) {
+    u64 i = hash & mask();
+    while (slots_[i].id)
+      i = (i + 1) & mask();
+    slots_[i] = {tag(hash), id};
+  }
+  void grow() {
+    slots_.assign(slots_.size() * 2, Slot());
+    for (u32 id = 1; id < strings_.size(); ++id)
+      place(id, hashes_[id]);
+  }
+
+  std::vector<Slot> slots_;               // a power of two, at most half full
+  std::vector<std::string_view> strings_; // by id; the first is the empty string
+  std::vector<u64> hashes_;               // by id
 };
 
 struct TypeHash {
@@ -87,8 +143,7 @@ struct Context::Impl {
   // Never freed one by one: interned things live as long as the Context.
   std::pmr::monotonic_buffer_resource memory{1 << 16};
   size_t bytes = 0;
-  boost::unordered_flat_map<std::string_view, u32, ViewHash> string_ids;
-  std::vector<std::string_view> strings;
+  StringTable strings;
   boost::unordered_flat_map<BytesKey, const ArrayStorage *, BytesHash> arrays;
   boost::unordered_flat_set<const TypeStorage *, TypeHash, TypeEqual> types;
   boost::unordered_flat_set<const Quantization *, QuantHash, QuantEqual> quants;
@@ -107,6 +162,15 @@ struct Context::Impl {
     T *to = allocate<T>(from.size());
     std::memcpy(static_cast<void *>(to), from.data(), from.size_bytes());
     return {to, from.size()};
+  }
+  StringId intern(std::string_view text, u64 hash) {
+    if (text.empty())
+      return {};
+    if (const u32 id = strings.find(text, hash))
+      return {id};
+    char *stored = allocate<char>(text.size());
+    std::memcpy(stored, text.data(), text.size());
+    return {strings.insert({stored, text.size()}, hash)};
   }
   Type intern_type(TypeStorage key) {
     if (auto it = types.find(&key); it != types.end())
@@ -138,8 +202,6 @@ struct Context::Impl {
 };
 
 Context::Context() : impl_(std::make_unique<Impl>()), sym_(std::make_unique<SymTable>()) {
-  impl_->strings.emplace_back();
-  impl_->string_ids.emplace(std::string_view(), 0u);
   const auto simple = [&](TypeKind kind) {
     TypeStorage t;
     t.kind = kind;
@@ -155,14 +217,24 @@ Context::Context() : impl_(std::make_unique<Impl>()), sym_(std::make_unique<SymT
 Context::~Context() = default;
 
 StringId Context::intern(std::string_view text) {
-  if (auto it = impl_->string_ids.find(text); it != impl_->string_ids.end())
-    return {it->second};
-  char *stored = impl_->allocate<char>(text.size());
-  std::memcpy(stored, text.data(), text.size());
-  const auto id = static_cast<u32>(impl_->strings.size());
-  impl_->strings.emplace_back(stored, text.size());
-  impl_->string_ids.emplace(impl_->strings.back(), id);
-  return {id};
+  return impl_->intern(text, StringTable::hash(text));
+}
+
+void Context::intern(std::span<const std::string_view> texts, std::span<StringId> ids) {
+  constexpr size_t kBatch = 32; // look-ups under way at a time
+  const StringTable &table = impl_->strings;
+  for (size_t first = 0; first < texts.size(); first += kBatch) {
+    const size_t n = std::min(kBatch, texts.size() - first);
+    std::array<u64, kBatch> hashes;
+    for (size_t i = 0; i < n; ++i)
+      table.prefetch_slot(hashes[i] = StringTable::hash(texts[first + i]));
+    for (size_t i = 0; i < n; ++i)
+      table.prefetch_view(hashes[i]);
+    for (size_t i = 0; i < n; ++i)
+      table.prefetch_text(hashes[i]);
+    for (size_t i = 0; i < n; ++i)
+      ids[first + i] = impl_->intern(texts[first + i], hashes[i]);
+  }
 }
 
 std::string_view Context::string(StringId id) const { return impl_->strings[id.id]; }

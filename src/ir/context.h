@@ -31,6 +31,9 @@ public:
   Context &operator=(const Context &) = delete;
 
   StringId intern(std::string_view text);
+  /// The same for many: their look-ups overlap in memory, where one by one each waits for several
+  /// cache lines. `ids` has the size of `texts`.
+  void intern(std::span<const std::string_view> texts, std::span<StringId> ids);
   std::string_view string(StringId id) const; ///< stable for the Context's life
 
   Type none_type() const;

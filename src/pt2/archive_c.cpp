@@ -1,6 +1,7 @@
 #include "pt2/archive_c.h"
 
 #include "pt2/dtype.h"
+#include "support/view_hash.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstring>
@@ -104,25 +105,17 @@ public:
     if (!meta)
       return tl::unexpected(meta.error());
 
-    // Tied weights: the same view of the same storage is one constant.
-    std::string key = path;
-    key += '\0';
-    const auto add = [&](i64 v) { key.append(reinterpret_cast<const char *>(&v), sizeof(v)); };
-    add(static_cast<i64>((*meta)->element));
-    add((*meta)->offset);
-    for (const auto *list : {&(*meta)->sizes, &(*meta)->strides})
-      for (const i64 v : *list)
-        add(v);
-    const ir::Constant *&known = known_[key];
-    if (known)
-      return known;
-
     const ZipEntry *entry = zip_.find(path);
     if (!entry)
       return fail(ErrorKind::BadInput, "pt2.weight.missing",
                   "the storage of tensor '" + std::string(name.substr(0, 200)) +
                       "' is not in the archive",
                   path);
+    // Tied weights: the same view of the same storage is one constant.
+    const ir::Constant *&known = known_[{entry, *meta}];
+    if (known)
+      return known;
+
     Result<ZipData> data = storage(*entry);
     if (!data)
       return tl::unexpected(data.error());
@@ -143,7 +136,7 @@ public:
 private:
   struct Table {
     Document doc;
-    boost::unordered_flat_map<std::string_view, Extent> entries;
+    boost::unordered_flat_map<std::string_view, Extent, ViewHash> entries;
   };
 
   std::string_view plain(std::string_view raw) {
@@ -161,12 +154,12 @@ private:
   Result<ZipData> storage(const ZipEntry &entry) {
     if (entry.method == 0 && !options_.check_weights)
       return zip_.read(entry, false);
-    const auto it = inflated_.find(entry.name);
+    const auto it = inflated_.find(&entry);
     if (it != inflated_.end())
       return it->second;
     Result<ZipData> data = zip_.read(entry, options_.check_weights);
     if (data)
-      inflated_.emplace(entry.name, *data);
+      inflated_.emplace(&entry, *data);
     return data;
   }
 
@@ -182,7 +175,7 @@ private:
     const auto bad = [&](ErrorKind kind, const std::string &what) {
       return fail(kind, "pt2.weight.meta", what, table.doc.at(at.offset));
     };
-    auto meta = std::make_unique<Meta>();
+    auto meta = std::make_unique<Meta>(); // one text per description: writers are programs
     const auto element = element_of_code(raw.dtype);
     if (!element)
       return bad(ErrorKind::BadInput, "unknown element type code " + std::to_string(raw.dtype));
@@ -209,9 +202,9 @@ private:
   Table tables_[2];
   Decoder decoder_;
   std::deque<std::string> strings_;
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<Meta>> metas_;
-  boost::unordered_flat_map<std::string_view, ZipData> inflated_;
-  boost::unordered_flat_map<std::string, const ir::Constant *> known_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<Meta>, ViewHash> metas_; // by text
+  boost::unordered_flat_map<const ZipEntry *, ZipData> inflated_;
+  boost::unordered_flat_map<std::pair<const ZipEntry *, const Meta *>, const ir::Constant *> known_;
 };
 
 } // namespace

@@ -147,6 +147,7 @@ bool Importer::nodes_serial(const std::vector<Extent> &extents, const std::vecto
   for (size_t p = 0; p + 1 < pieces.size(); ++p) {
     const PieceError failed =
         decode_piece(decoder_, doc_, extents, pieces[p], pieces[p + 1], decoded);
+    warm(decoded);
     for (const DecodedNode &n : decoded.nodes)
       if (!node(decoded, n))
         return false;
@@ -199,6 +200,7 @@ bool Importer::nodes_parallel(const std::vector<Extent> &extents, const std::vec
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return piece.ready; });
     }
+    warm(piece.decoded);
     for (const DecodedNode &n : piece.decoded.nodes)
       if (!(ok = node(piece.decoded, n)))
         break;
@@ -217,6 +219,25 @@ bool Importer::nodes_parallel(const std::vector<Extent> &extents, const std::vec
   for (std::thread &w : workers)
     w.join();
   return ok;
+}
+
+void Importer::warm(const Decoded &d) {
+  texts_.clear();
+  const auto add = [&](const Item &item) {
+    if (item.tag == ArgTag::Tensor)
+      texts_.push_back(item.string());
+  };
+  for (const NamedItem &in : d.inputs)
+    add(in.value);
+  for (const Item &item : d.items)
+    add(item);
+  for (const Item &out : d.outputs)
+    add(out);
+  ids_.resize(texts_.size());
+  ctx_.intern(texts_, ids_);
+  for (const ir::StringId id : ids_)
+    if (id.id < names_.size())
+      __builtin_prefetch(&names_[id.id]);
 }
 
 bool Importer::node(const Decoded &d, const DecodedNode &n) {

@@ -6,6 +6,7 @@
 #include "pt2/payload.h"
 #include "pt2/provenance.h"
 #include "pt2/reader.h"
+#include "support/view_hash.h"
 
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -135,6 +136,8 @@ private:
   bool nodes_parallel(const std::vector<Extent> &extents, const std::vector<u32> &pieces,
                       unsigned threads);
   bool node(const Decoded &d, const DecodedNode &n);
+  /// Brings what the names of a piece of nodes stand for into the cache.
+  void warm(const Decoded &d);
   bool inline_graph(const Decoded &d, const DecodedNode &n);
   ir::Region *region(std::string_view text);
 
@@ -183,9 +186,9 @@ private:
   /// Rank-0 constants of the current region by element type and bits.
   boost::unordered_flat_map<u64, ir::Value *> scalars_[ir::kNumElementTypes];
 
-  boost::unordered_flat_map<std::string_view, ir::Type> meta_types_;
+  boost::unordered_flat_map<std::string_view, ir::Type, ViewHash> meta_types_;
   boost::unordered_flat_map<u32, ir::SymInt> expressions_; ///< by the srepr text's StringId
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<Target>> targets_;
+  boost::unordered_flat_map<std::string_view, std::unique_ptr<Target>, ViewHash> targets_;
   std::vector<Input> inputs_;
   /// Values that alias a parameter or buffer -> its index, to find those that are written.
   boost::unordered_flat_map<const ir::Value *, u32> aliases_;
@@ -195,6 +198,8 @@ private:
   const DecodedNode *current_ = nullptr; ///< for messages
   ir::LocId loc_;
   // Reused from node to node.
+  std::vector<std::string_view> texts_;
+  std::vector<ir::StringId> ids_;
   std::vector<ir::Type> types_;
   std::vector<ir::StringId> result_names_;
 };

@@ -152,13 +152,20 @@ bool Importer::sym_values(const std::vector<Member> &members, ArgTag kind) {
 }
 
 bool Importer::values(const GraphText &text) {
-  for (const Member &m : text.tensor_values) {
-    const ir::Type type = type_of_meta(doc_.slice(m.value));
+  std::vector<std::string_view> texts;
+  texts.reserve(text.tensor_values.size());
+  for (const Member &m : text.tensor_values)
+    texts.push_back(plain(m.key));
+  std::vector<ir::StringId> ids(texts.size());
+  ctx_.intern(texts, ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Extent at = text.tensor_values[i].value;
+    const ir::Type type = type_of_meta(doc_.slice(at));
     if (!type) {
-      error_.object = doc_.at(m.value.offset) + " tensor_values";
+      error_.object = doc_.at(at.offset) + " tensor_values";
       return false;
     }
-    declare(ctx_.intern(plain(m.key))).type = type;
+    declare(ids[i]).type = type;
   }
   return sym_values(text.sym_int_values, ArgTag::SymInt) &&
          sym_values(text.sym_bool_values, ArgTag::SymBool) &&

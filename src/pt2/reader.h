@@ -17,7 +17,7 @@ struct ReadOptions {
   /// Which of an archive's models to read; empty: the only one, or the one called `model`.
   std::string model;
   /// Nodes are decoded in pieces of about this many bytes of JSON.
-  size_t piece_bytes = size_t{1} << 20;
+  size_t piece_bytes = size_t{1} << 18;
   /// Compare the CRC-32 of the JSON members. Off only where damaged JSON is what is tested.
   bool check_json = true;
   /// Compare the CRC-32 of weights too. Reads every byte.

@@ -1,10 +1,12 @@
 #include "pt2/zip.h"
 
+#include "support/deflate.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
-#include <zlib.h> // crc32_z runs at several GB/s: cheaper than parsing by an order of magnitude
+#include <numeric>
 
 static_assert(std::endian::native == std::endian::little, "archives are read in place");
 
@@ -163,23 +165,16 @@ Result<Zip> Zip::open(std::span<const std::byte> archive, std::shared_ptr<const 
     zip.entries_.push_back(e);
   }
 
-  const auto indices = [&] {
-    std::vector<u32> v(zip.entries_.size());
-    for (u32 i = 0; i < v.size(); ++i)
-      v[i] = i;
-    return v;
-  };
-  zip.by_name_ = indices();
-  std::sort(zip.by_name_.begin(), zip.by_name_.end(),
-            [&](u32 a, u32 b) { return zip.entries_[a].name < zip.entries_[b].name; });
-  for (size_t i = 1; i < zip.by_name_.size(); ++i) {
-    const ZipEntry &e = zip.entries_[zip.by_name_[i]];
-    if (e.name == zip.entries_[zip.by_name_[i - 1]].name)
+  zip.by_name_.reserve(zip.entries_.size());
+  for (u32 i = 0; i < zip.entries_.size(); ++i)
+    if (const ZipEntry &e = zip.entries_[i]; !zip.by_name_.emplace(e.name, i).second)
       return bad("pt2.zip.duplicate", "two members have the same name", e.name, e.header);
-  }
-  std::vector<u32> by_offset = indices();
-  std::sort(by_offset.begin(), by_offset.end(),
-            [&](u32 a, u32 b) { return zip.entries_[a].header < zip.entries_[b].header; });
+  // Writers list members in the order of the file; others cost a sort.
+  std::vector<u32> by_offset(zip.entries_.size());
+  std::iota(by_offset.begin(), by_offset.end(), 0u);
+  const auto before = [&](u32 a, u32 b) { return zip.entries_[a].header < zip.entries_[b].header; };
+  if (!std::is_sorted(by_offset.begin(), by_offset.end(), before))
+    std::sort(by_offset.begin(), by_offset.end(), before);
   for (size_t i = 1; i < by_offset.size(); ++i) {
     const ZipEntry &a = zip.entries_[by_offset[i - 1]], &b = zip.entries_[by_offset[i]];
     if (b.header - a.header < kLocalSize + a.name.size() + a.compressed)
@@ -189,9 +184,8 @@ Result<Zip> Zip::open(std::span<const std::byte> archive, std::shared_ptr<const 
 }
 
 const ZipEntry *Zip::find(std::string_view name) const {
-  const auto it = std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                                   [&](u32 i, std::string_view n) { return entries_[i].name < n; });
-  return it != by_name_.end() && entries_[*it].name == name ? &entries_[*it] : nullptr;
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &entries_[it->second];
 }
 
 Result<u64> Zip::data_offset(const ZipEntry &e) const {
@@ -230,27 +224,7 @@ Result<ZipData> Zip::read(const ZipEntry &e, bool check_crc) const {
     if (!buffer)
       return bad("pt2.zip.memory", "not enough memory to inflate the member", e.name, e.header);
     std::memset(buffer.get() + e.size, 0, kPadding);
-    z_stream z{};
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
-      return bad("pt2.zip.memory", "not enough memory to inflate the member", e.name, e.header);
-    u64 in_left = e.compressed, out_left = e.size;
-    z.next_in = reinterpret_cast<Bytef *>(const_cast<std::byte *>(&archive_[*offset]));
-    z.next_out = reinterpret_cast<Bytef *>(buffer.get());
-    int status = Z_OK;
-    constexpr u64 kStep = u64{1} << 30; // zlib counts in 32 bits
-    do {
-      const auto in = static_cast<uInt>(std::min(in_left, kStep));
-      const auto room = static_cast<uInt>(std::min(out_left, kStep));
-      z.avail_in = in;
-      z.avail_out = room;
-      status = ::inflate(&z, Z_NO_FLUSH);
-      if (in == z.avail_in && room == z.avail_out && status == Z_OK)
-        break; // no progress
-      in_left -= in - z.avail_in;
-      out_left -= room - z.avail_out;
-    } while (status == Z_OK);
-    inflateEnd(&z);
-    if (status != Z_STREAM_END || out_left != 0)
+    if (!inflate_raw(archive_.subspan(*offset, e.compressed), {buffer.get(), e.size}))
       return bad("pt2.zip.deflate", "the member's deflated data is damaged", e.name, *offset);
     out.bytes = {buffer.get(), e.size};
     out.owner = std::move(buffer);
@@ -259,8 +233,7 @@ Result<ZipData> Zip::read(const ZipEntry &e, bool check_crc) const {
     return bad("pt2.zip.method", "the member is packed by an unsupported method", e.name, e.header,
                "save the archive with stored or deflated members");
   }
-  if (check_crc &&
-      ::crc32_z(0, reinterpret_cast<const Bytef *>(out.bytes.data()), out.bytes.size()) != e.crc)
+  if (check_crc && crc32_of(out.bytes) != e.crc)
     return bad("pt2.zip.crc", "the member's checksum does not match its content", e.name, *offset,
                "the file was damaged after it was written; copy or export it again");
   return out;

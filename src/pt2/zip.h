@@ -2,7 +2,9 @@
 
 #include "support/mapped_file.h"
 #include "support/result.h"
+#include "support/view_hash.h"
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,7 +50,7 @@ public:
 
   /// In the order of the central directory, directories left out.
   const std::vector<ZipEntry> &entries() const { return entries_; }
-  /// O(log n); null when there is none.
+  /// Null when there is none.
   const ZipEntry *find(std::string_view name) const;
   /// The content; with `check_crc` its CRC-32 is compared with the directory's.
   Result<ZipData> read(const ZipEntry &entry, bool check_crc) const;
@@ -62,7 +64,7 @@ private:
   u64 max_inflated_ = 0;
   u64 directory_ = 0; // offset of the central directory
   std::vector<ZipEntry> entries_;
-  std::vector<u32> by_name_; // indices into entries_, sorted by name
+  boost::unordered_flat_map<std::string_view, u32, ViewHash> by_name_; // indices into entries_
 };
 
 } // namespace chute::pt2
