@@ -169,6 +169,8 @@ void Graph::unlink_op(Op *op) {
 void Graph::move_before(Op *op, Op *position) {
   if (op == position)
     return;
+  if (listener_)
+    listener_->moving(*op);
   unlink_op(op);
   insert_before(*position->parent_, position, op);
 }

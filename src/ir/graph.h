@@ -53,6 +53,7 @@ public:
   /// A value lost a use and may be dead now; or gained uses that replaced another value's.
   virtual void uses_changed(Value &value) = 0;
   virtual void erased(Op &op) = 0; ///< about to be freed
+  virtual void moving(Op &op) = 0; ///< about to leave its place; `inserted` tells of the new one
 };
 
 /// A program: one region of operators in SSA order, its interface, its constants, its provenance.

@@ -73,17 +73,16 @@ public:
   }
 
   bool run() {
-    seed();
+    place_.assign(graph_.num_op_ids(), kAhead);
+    cursor_ = graph_.body().front();
     ir::Listener *before = graph_.set_listener(this);
     CHUTE_CHECK(!before, "a rewriter runs already");
-    const u64 budget = options_.budget_per_op * (worklist_.size() + 16);
-    bool stopped = false;
-    while (!worklist_.empty() && !stopped) {
-      Op *op = worklist_.back();
-      worklist_.pop_back();
+    const u64 budget = options_.budget_per_op * (graph_.num_ops() + 16);
+    for (bool stopped = false; !stopped;) {
+      Op *op = take();
       if (!op)
-        continue;
-      slot_[op->id()] = 0;
+        break;
+      place_[op->id()] = kSeen;
       ++counters_.ops_visited;
       stopped = !visit(*op, budget);
     }
@@ -94,13 +93,8 @@ public:
   }
 
   void enqueue(Op &op) {
-    if (op.id() >= slot_.size())
-      slot_.resize(std::max<size_t>(graph_.num_op_ids(), slot_.size() * 2), 0);
-    if (slot_[op.id()])
-      return;
-    ++counters_.enqueues;
-    worklist_.push_back(&op);
-    slot_[op.id()] = static_cast<u32>(worklist_.size());
+    if (place(op) == kSeen)
+      push(op);
   }
 
   void reject(std::string_view reason) {
@@ -115,10 +109,16 @@ public:
 
   // --- ir::Listener
   void inserted(Op &op) override {
-    enqueue(op);
+    // An operator that was there from the start may come to lie behind the cursor.
+    const auto add = [&](Op &o) {
+      if (place(o) < kQueued)
+        push(o);
+    };
+    add(op);
     for (ir::Region *region : op.regions())
-      ir::walk(*region, [&](Op &inner) { enqueue(inner); });
+      ir::walk(*region, add);
   }
+  void moving(Op &op) override { leave(op); }
   void operand_changed(Op &op) override {
     if (op.parent())
       enqueue(op);
@@ -134,20 +134,69 @@ public:
     }
   }
   void erased(Op &op) override {
-    if (op.id() < slot_.size() && slot_[op.id()]) {
-      worklist_[slot_[op.id()] - 1] = nullptr;
-      slot_[op.id()] = 0;
+    leave(op);
+    if (u32 &p = place(op); p >= kQueued) {
+      worklist_[p - kQueued] = nullptr;
+      p = kSeen;
     }
   }
 
 private:
-  void seed() {
-    slot_.assign(graph_.num_op_ids(), 0);
-    ir::walk(graph_, [&](Op &op) { worklist_.push_back(&op); });
-    // The back is taken first, so that the first visit goes in program order.
-    std::reverse(worklist_.begin(), worklist_.end());
-    for (size_t i = 0; i < worklist_.size(); ++i)
-      slot_[worklist_[i]->id()] = static_cast<u32>(i + 1);
+  // Where an operator is, by id. Those from kQueued on are positions in the worklist.
+  static constexpr u32 kAhead = 0, kSeen = 1, kQueued = 2;
+
+  u32 &place(const Op &op) {
+    if (op.id() >= place_.size())
+      place_.resize(std::max<size_t>(graph_.num_op_ids(), place_.size() * 2), kSeen);
+    return place_[op.id()];
+  }
+  void push(Op &op) {
+    ++counters_.enqueues;
+    worklist_.push_back(&op);
+    place(op) = static_cast<u32>(worklist_.size() - 1) + kQueued;
+  }
+  /// What was touched goes first, the newest before the others; then the graph in program order, an
+  /// operator before those of its regions.
+  Op *take() {
+    while (!worklist_.empty()) {
+      Op *op = worklist_.back();
+      worklist_.pop_back();
+      if (op)
+        return op;
+    }
+    while (cursor_) {
+      Op *op = cursor_;
+      cursor_ = op->num_regions() ? first_inside(*op, 0) : nullptr;
+      if (!cursor_)
+        cursor_ = after(*op);
+      if (place(*op) == kAhead)
+        return op;
+    }
+    return nullptr;
+  }
+  void leave(const Op &op) {
+    if (cursor_ == &op)
+      cursor_ = after(op);
+  }
+  static Op *first_inside(const Op &op, u32 region) {
+    for (; region < op.num_regions(); ++region)
+      if (Op *first = op.region(region)->front())
+        return first;
+    return nullptr;
+  }
+  /// The operator behind `op` and its regions; null at the graph's end.
+  static Op *after(const Op &op) {
+    for (const Op *o = &op; o;) {
+      if (o->next())
+        return o->next();
+      const ir::Region *region = o->parent();
+      o = region->parent_op();
+      for (u32 i = 0; o && i < o->num_regions(); ++i)
+        if (o->region(i) == region)
+          if (Op *first = first_inside(*o, i + 1))
+            return first;
+    }
+    return nullptr;
   }
 
   /// Drops what was queued since the worklist had this length, newest first, and erases what a rule
@@ -160,7 +209,7 @@ private:
       worklist_.pop_back();
       if (!op)
         continue;
-      slot_[op->id()] = 0;
+      place_[op->id()] = kSeen;
       if (is_removable(op->def()) && is_unused(*op))
         graph_.erase(op);
     }
@@ -227,7 +276,8 @@ private:
   const RewriteOptions &options_;
   Rewriter rewriter_;
   std::vector<Op *> worklist_;
-  std::vector<u32> slot_; // by operator id: position in the worklist + 1, 0 when not in it
+  std::vector<u32> place_; // by operator id
+  Op *cursor_ = nullptr;   // the next one that was there from the start
   std::vector<PatternStats> local_;
   std::vector<PatternStats> *out_stats_;
   std::array<u16, 64> recent_{};

@@ -63,7 +63,7 @@ struct RewriteOptions {
   u64 budget_per_op = 64;
 };
 
-/// The worklist driver and the one door for changes. Seeded once in order; every change enqueues
+/// The worklist driver and the one door for changes. Goes through the graph once; every change enqueues
 /// the operators it touched and their users; ends when the worklist is empty. Unused operators
 /// without effect are erased on the way. Total cost: operators + changes.
 class Rewriter {

@@ -53,8 +53,13 @@ private:
   static constexpr size_t kUnit = 16;
   static constexpr size_t kClasses = 129; // blocks up to 2 KiB are recycled
   static constexpr size_t kChunk = size_t{1} << 18;
+  static constexpr size_t kSmallChunks = 16; // before chunks grow
   struct FreeBlock {
     FreeBlock *next;
+  };
+  struct Chunk {
+    char *data;
+    size_t bytes;
   };
 
   void *allocate_slow(size_t units);
@@ -63,7 +68,7 @@ private:
   char *end_ = nullptr;
   size_t in_use_ = 0;
   std::array<FreeBlock *, kClasses> free_{};
-  std::vector<char *> chunks_;
+  std::vector<Chunk> chunks_;
 };
 
 } // namespace chute
