@@ -1,5 +1,6 @@
 #include "ir/builder.h"
 
+#include "ir/constant_pool.h"
 #include "ir/element_convert.h"
 #include "ir/op_check.h"
 #include "support/check.h"
@@ -66,26 +67,36 @@ Value *Builder::constant(const Constant *c, StringId name) {
   return op->result();
 }
 
+Value *Builder::constant(Type type, std::span<const std::byte> bytes) {
+  const bool shared = pool_ && bytes.size() <= ConstantPool::kMaxBytes;
+  if (shared)
+    if (Value *known = pool_->find(*region_, type, bytes))
+      return known;
+  Value *made = constant(graph_.add_copy(type, bytes));
+  if (shared)
+    pool_->add(*region_, type, bytes, made);
+  return made;
+}
+
 Value *Builder::constant_i32(std::span<const i32> values, bool scalar) {
   const SymInt n = static_cast<i64>(values.size());
   const Type type = scalar ? context().tensor_type(ElementType::I32, {})
                            : context().tensor_type(ElementType::I32, {n});
-  return constant(graph_.add_copy(type, std::as_bytes(values)));
+  return constant(type, std::as_bytes(values));
 }
 
 Value *Builder::constant_i64(std::span<const i64> values, bool scalar) {
   const SymInt n = static_cast<i64>(values.size());
   const Type type = scalar ? context().tensor_type(ElementType::I64, {})
                            : context().tensor_type(ElementType::I64, {n});
-  return constant(graph_.add_copy(type, std::as_bytes(values)));
+  return constant(type, std::as_bytes(values));
 }
 
 Value *Builder::scalar(ElementType element, double value) {
   std::byte bytes[16] = {};
   store_element(element, value, bytes);
-  return constant(graph_.add_copy(
-      context().tensor_type(element, {}),
-      std::span<const std::byte>(bytes, static_cast<size_t>(element_bytes(element)))));
+  return constant(context().tensor_type(element, {}),
+                  {bytes, static_cast<size_t>(element_bytes(element))});
 }
 
 Op *Builder::ret(std::span<Value *const> values) {

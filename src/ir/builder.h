@@ -16,6 +16,8 @@ struct NamedAttr {
   Attr value;
 };
 
+class ConstantPool;
+
 /// Makes operators at an insertion point, with defaults filled in and result types inferred from
 /// the operator's table.
 class Builder {
@@ -50,7 +52,13 @@ public:
   Op *create_typed(OpCode code, std::span<Value *const> operands, std::span<const NamedAttr> attrs,
                    std::span<const Type> result_types, std::span<Region *const> regions = {});
 
+  /// Lets small constants come from, and go to, `pool` (null: made each time). Those that it finds
+  /// must dominate the insertion point.
+  void set_pool(ConstantPool *pool) { pool_ = pool; }
+
   Value *constant(const Constant *c, StringId name = {});
+  /// A dense constant of that content.
+  Value *constant(Type type, std::span<const std::byte> bytes);
   /// Small dense constants of shape [n] or rank 0.
   Value *constant_i32(std::span<const i32> values, bool scalar = false);
   Value *constant_i64(std::span<const i64> values, bool scalar = false);
@@ -65,6 +73,7 @@ private:
   Region *region_;
   Op *position_;
   LocId loc_;
+  ConstantPool *pool_ = nullptr;
 };
 
 } // namespace chute::ir

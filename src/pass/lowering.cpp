@@ -1,10 +1,12 @@
 #include "pass/lowering.h"
 
+#include "ir/constant_pool.h"
 #include "ir/element_convert.h"
 #include "ir/text.h"
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <array>
 
 namespace chute::pass {
 
@@ -123,26 +125,34 @@ Value *Lowering::typed(OpCode code, std::initializer_list<Value *> operands,
       ->result();
 }
 
+template <class Store>
+Value *Lowering::dense(ElementType e, std::span<const i64> shape, size_t n, Store &&store) {
+  const SymDims dims(shape.begin(), shape.end());
+  const Type type = context().tensor_type(e, dims);
+  const auto size = static_cast<size_t>(ir::element_bytes(e));
+  if (n * size <= ir::ConstantPool::kMaxBytes) {
+    std::array<std::byte, ir::ConstantPool::kMaxBytes> bytes{};
+    for (size_t i = 0; i < n; ++i)
+      store(i, bytes.data() + i * size);
+    return b_.constant(type, std::span<const std::byte>(bytes).first(n * size));
+  }
+  std::byte *bytes = nullptr;
+  const ir::Constant *c = graph().add_buffer(type, &bytes);
+  for (size_t i = 0; i < n; ++i)
+    store(i, bytes + i * size);
+  return b_.constant(c);
+}
+
 Value *Lowering::constant(ElementType e, std::span<const i64> shape,
                           std::span<const double> values) {
-  const SymDims dims(shape.begin(), shape.end());
-  std::byte *bytes = nullptr;
-  const ir::Constant *c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
-  const auto size = static_cast<size_t>(ir::element_bytes(e));
-  for (size_t i = 0; i < values.size(); ++i)
-    ir::store_element(e, values[i], bytes + i * size);
-  return b_.constant(c);
+  return dense(e, shape, values.size(),
+               [&](size_t i, std::byte *to) { ir::store_element(e, values[i], to); });
 }
 
 Value *Lowering::constant_ints(ElementType e, std::span<const i64> shape,
                                std::span<const i64> values) {
-  const SymDims dims(shape.begin(), shape.end());
-  std::byte *bytes = nullptr;
-  const ir::Constant *c = graph().add_buffer(context().tensor_type(e, dims), &bytes);
-  const auto size = static_cast<size_t>(ir::element_bytes(e));
-  for (size_t i = 0; i < values.size(); ++i)
-    ir::store_element_int(e, values[i], bytes + i * size);
-  return b_.constant(c);
+  return dense(e, shape, values.size(),
+               [&](size_t i, std::byte *to) { ir::store_element_int(e, values[i], to); });
 }
 
 std::nullptr_t Lowering::unsupported(std::string reason, std::string hint) {

@@ -91,6 +91,9 @@ protected:
   ir::Builder b_;
 
 private:
+  template <class Store>
+  ir::Value *dense(ir::ElementType e, std::span<const i64> shape, size_t n, Store &&store);
+
   std::string_view dialect_;
   bool failed_ = false; ///< an operator could not be made; the error is reported
 };

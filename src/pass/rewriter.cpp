@@ -1,5 +1,6 @@
 #include "pass/rewriter.h"
 
+#include "ir/constant_pool.h"
 #include "ir/op_check.h"
 #include "ir/walk.h"
 #include "support/check.h"
@@ -54,6 +55,8 @@ bool is_unused(const Op &op) {
 
 } // namespace
 
+bool is_dead(const Op &op) { return is_removable(op.def()) && is_unused(op); }
+
 class Driver final : public ir::Listener {
 public:
   Driver(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
@@ -82,6 +85,7 @@ public:
       Op *op = take();
       if (!op)
         break;
+      current_ = place_[op->id()] == kAhead ? op : nullptr;
       place_[op->id()] = kSeen;
       ++counters_.ops_visited;
       stopped = !visit(*op, budget);
@@ -96,6 +100,10 @@ public:
     if (place(op) == kSeen)
       push(op);
   }
+
+  /// Constants made for operators that the cursor shows come before all that it will show: those
+  /// may share them. What comes from the worklist lies anywhere.
+  ir::ConstantPool *pool_before(const Op &op) { return &op == current_ ? &pool_ : nullptr; }
 
   void reject(std::string_view reason) {
     auto &list = local_[current_pattern_].rejections;
@@ -135,6 +143,10 @@ public:
   }
   void erased(Op &op) override {
     leave(op);
+    if (current_ == &op)
+      current_ = nullptr;
+    if (op.opcode() == ir::core_op::constant)
+      pool_.erased(op);
     if (u32 &p = place(op); p >= kQueued) {
       worklist_[p - kQueued] = nullptr;
       p = kSeen;
@@ -210,15 +222,14 @@ private:
       if (!op)
         continue;
       place_[op->id()] = kSeen;
-      if (is_removable(op->def()) && is_unused(*op))
+      if (is_dead(*op))
         graph_.erase(op);
     }
   }
 
   /// False when the run has to stop.
   bool visit(Op &op, u64 budget) {
-    const ir::OpDef &def = op.def();
-    if (is_removable(def) && is_unused(op)) {
+    if (is_dead(op)) {
       graph_.erase(&op);
       changed_ = true;
       return true;
@@ -277,7 +288,9 @@ private:
   Rewriter rewriter_;
   std::vector<Op *> worklist_;
   std::vector<u32> place_; // by operator id
-  Op *cursor_ = nullptr;   // the next one that was there from the start
+  ir::ConstantPool pool_;
+  Op *current_ = nullptr; // the one being visited, when the cursor showed it
+  Op *cursor_ = nullptr;  // the next one that was there from the start
   std::vector<PatternStats> local_;
   std::vector<PatternStats> *out_stats_;
   std::array<u16, 64> recent_{};
@@ -289,6 +302,7 @@ private:
 ir::Builder Rewriter::before(Op &op) {
   ir::Builder b(graph_, *op.parent(), &op);
   b.set_loc(op.loc());
+  b.set_pool(driver_->pool_before(op));
   return b;
 }
 

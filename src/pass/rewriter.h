@@ -63,9 +63,9 @@ struct RewriteOptions {
   u64 budget_per_op = 64;
 };
 
-/// The worklist driver and the one door for changes. Goes through the graph once; every change enqueues
-/// the operators it touched and their users; ends when the worklist is empty. Unused operators
-/// without effect are erased on the way. Total cost: operators + changes.
+/// The worklist driver and the one door for changes. Goes through the graph once; every change
+/// enqueues the operators it touched and their users; ends when the worklist is empty. Unused
+/// operators without effect are erased on the way. Total cost: operators + changes.
 class Rewriter {
 public:
   ir::Graph &graph() { return graph_; }
@@ -107,6 +107,9 @@ private:
 bool run_patterns(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
                   WorkCounters &counters, const RewriteOptions &options = {},
                   std::vector<PatternStats> *stats = nullptr, void *user = nullptr);
+
+/// Whether nothing is lost when `op` is erased: no result is used, and it does nothing else.
+bool is_dead(const ir::Op &op);
 
 /// A Diagnostic with the operator's name, value name, module path and source line filled in.
 Diagnostic at_op(const ir::Graph &graph, const ir::Op &op, ErrorKind kind, std::string code,

@@ -12,7 +12,7 @@
 //
 // Growth: folding may make a file larger (expand, full, comparison masks). The pass adds up the
 // bytes of the constants it makes, less those that die with the operators it removes. Up to the
-// allowance, which is (fold_growth_limit - 1) times the bytes of the constants at the start and at
+// allowance, which is (fold_growth_limit - 1) times the bytes of the constants then present and at
 // least 1 MiB, anything folds; beyond it only what does not grow the file. Creation and movement
 // operators that make more than 64 KiB out of less stay: the runtime does them for free.
 //
@@ -58,7 +58,6 @@ public:
   explicit Folder(pass::PassContext &ctx) : ctx_(ctx), graph_(ctx.graph) {}
 
   void run() {
-    allowance_ = allowance();
     ir::walk(graph_, [&](Op &op) {
       ++ctx_.counters.ops_visited;
       if (!wanted(op) || (ctx_.rewrite.used && *ctx_.rewrite.used >= ctx_.rewrite.rewrite_limit))
@@ -103,10 +102,15 @@ private:
   }
 
   /// Everything that can be decided without looking at data.
-  bool wanted(const Op &op) const {
+  bool wanted(const Op &op) {
     constexpr ir::trait::Set kNever = ir::trait::kRandom | ir::trait::kConstant |
                                       ir::trait::kEffect | ir::trait::kInPlace | ir::trait::kCheck |
                                       ir::trait::kQuantization | ir::trait::kTerminator;
+    // Nearly every operator has an operand that is computed: that is seen first, and cheaply.
+    for (const ir::Use &u : op.operand_uses())
+      if (u.value() &&
+          (!u.value()->producer() || !u.value()->producer()->has(ir::trait::kConstant)))
+        return false;
     const ir::OpDef &def = op.def();
     if (!(def.traits & ir::trait::kPure) || (def.traits & kNever) || op.num_regions() ||
         op.num_results() == 0 || !KernelTable::global().find(op.opcode()))
@@ -164,13 +168,15 @@ private:
     return true;
   }
 
-  bool affordable(const Op &op) const {
+  bool affordable(const Op &op) {
     const i64 more = growth(op);
     if (more <= 0)
       return true;
     const bool cheap_at_run_time = op.has(ir::trait::kMovement) || op.num_operands() == 0;
     if (cheap_at_run_time && more > kSmall)
       return false;
+    if (allowance_ < 0)
+      allowance_ = allowance();
     i64 total = 0;
     return !__builtin_add_overflow(grown_, more, &total) && total <= allowance_;
   }
@@ -280,7 +286,7 @@ private:
 
   pass::PassContext &ctx_;
   ir::Graph &graph_;
-  i64 allowance_ = 0;
+  i64 allowance_ = -1; // measured when the first candidate would make the file larger
   i64 grown_ = 0;
   std::unordered_multimap<u64, Memo> memo_; // looked up only
 };
