@@ -20,6 +20,7 @@ struct Recorder final : Listener {
   void operand_changed(Op &op) override { events.push_back("~" + std::string(op.name())); }
   void uses_changed(Value &v) override { events.push_back("u" + std::to_string(v.id())); }
   void erased(Op &op) override { events.push_back("-" + std::string(op.name())); }
+  void moving(Op &op) override { events.push_back(">" + std::string(op.name())); }
 };
 
 class GraphTest : public ::testing::Test {
