@@ -1,10 +1,14 @@
+#include "circle/listing.h"
 #include "cli/command.h"
 #include "cli/model_file.h"
 #include "ir/sym_table.h"
 #include "ir/text.h"
 #include "ir/walk.h"
+#include "support/text_file.h"
+#include "toolkit/pattern.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <map>
 
@@ -222,21 +226,53 @@ void print_json(const Model &model, const Summary &s) {
 class Inspect final : public Command {
 public:
   std::string_view summary() const override {
-    return "Show what a model holds: operators, interface, sizes, or its whole text form";
+    return "Show what a model holds: operators, interface, sizes; as text or JSON";
   }
   std::string_view examples() const override {
     return "  chute inspect model.pt2\n"
-           "  chute inspect model.circle --json\n"
-           "  chute inspect model.pt2 --ir > model.ir";
+           "  chute inspect model.circle --operators --range 100-120\n"
+           "  chute inspect model.circle --tensors --name 'layers.3'\n"
+           "  chute inspect model.circle --weights --largest 50 --json\n"
+           "  chute inspect model.pt2 --ir > model.ir\n"
+           "The sections --tensors to --metadata are of files (.circle, .tflite); every kind of "
+           "model\n"
+           "has the summary and --ir.";
   }
   void declare(Args &args) override {
-    args.positional("model", model_, "A .pt2, .circle or text IR file");
+    args.positional(
+        "model", model_,
+        "A .pt2, .circle, .tflite or text IR file; - for a Circle file on standard input");
+    args.flag("--tensors", listing_.tensors, "List tensors: type, quantization, buffer");
+    args.flag("--operators", listing_.operators, "List operators: operands, results, options");
+    args.flag("--signatures", listing_.signatures, "List signatures and their ports");
+    args.flag("--quantization", listing_.quantization,
+              "Count tensors by element type and kind of quantization, with ranges");
+    args.flag("--metadata", listing_.metadata, "List metadata");
+    args.flag("--histogram", histogram_, "Count operators by name and tensors by element type");
+    args.flag("--weights", weights_, "List constants by size");
+    args.flag("--all", all_, "Every section");
+    args.option("--subgraph", subgraph_, "Only this subgraph's tensors and operators");
+    args.option("--range", range_, "Only these indices: N or A-B");
+    args.option(
+        "--name", name_,
+        "Only tensors whose name matches this regular expression, and operators where their "
+        "own or a result's does");
     args.flag("--ir", ir_, "Print the text form instead (large constants by hash)");
     args.option("--largest", largest_, "List this many of the largest constants (default 5)");
   }
 
   int run(Session &session) override {
     session.diagnostics.set_file(model_);
+    if (Status s = fill_listing(); !s)
+      return session.fail(std::move(s.error()));
+    json_ = session.json;
+    if (!ir_) {
+      bool listed = false;
+      if (Status s = list(listed); !s)
+        return session.fail(std::move(s.error()));
+      if (listed)
+        return session.finish();
+    }
     ir::Context ctx;
     auto model = load_model(ctx, model_, session.threads, session.diagnostics);
     if (!model)
@@ -256,9 +292,91 @@ public:
   }
 
 private:
+  static tl::unexpected<Diagnostic> usage(std::string message, std::string hint) {
+    return fail(ErrorKind::Usage, "cli.inspect", std::move(message), {}, std::move(hint));
+  }
+
+  Status fill_listing() {
+    listing_.most_weights = largest_;
+    if (histogram_ || weights_ || listing_.tensors || listing_.operators || listing_.signatures ||
+        listing_.quantization || listing_.metadata) {
+      listing_.histogram = histogram_;
+      listing_.weights = weights_;
+    }
+    if (all_)
+      listing_.tensors = listing_.operators = listing_.signatures = listing_.quantization =
+          listing_.metadata = listing_.histogram = listing_.weights = true;
+    const auto number = [](std::string_view text, u64 &out) {
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+      return error == std::errc() && end == text.data() + text.size() && !text.empty();
+    };
+    if (!subgraph_.empty()) {
+      u64 index = 0;
+      if (!number(subgraph_, index) || index > 0xFFFFFFFFu)
+        return usage("--subgraph takes an index, not '" + subgraph_ + "'", "count from 0");
+      listing_.subgraph = static_cast<u32>(index);
+    }
+    if (!range_.empty()) {
+      const size_t dash = range_.find('-');
+      const std::string_view text = range_;
+      const bool ok =
+          number(text.substr(0, dash), listing_.first) &&
+          number(dash == std::string::npos ? text : text.substr(dash + 1), listing_.last);
+      if (!ok || listing_.first > listing_.last)
+        return usage("--range takes N or A-B, not '" + range_ + "'", "--range 100-120");
+    }
+    if (!name_.empty()) {
+      auto pattern = toolkit::Pattern::regex(name_);
+      if (!pattern)
+        return tl::unexpected(std::move(pattern.error()));
+      listing_.name = [p = std::make_shared<toolkit::Pattern>(std::move(*pattern))](
+                          std::string_view name) { return p->search(name); };
+    }
+    return {};
+  }
+
+  /// Circle files are described as they lie there.
+  Status list(bool &listed) {
+    std::string text;
+    std::shared_ptr<const MappedFile> file;
+    std::string_view bytes;
+    if (model_ == "-") {
+      auto read = read_text(model_);
+      if (!read)
+        return tl::unexpected(std::move(read.error()));
+      text = std::move(*read);
+      bytes = text;
+    } else {
+      auto opened = MappedFile::open(model_);
+      if (!opened)
+        return tl::unexpected(std::move(opened.error()));
+      file = *opened;
+      bytes = file->text();
+    }
+    if (tell_format(bytes) != FileFormat::Circle) {
+      if (model_ == "-")
+        return fail(ErrorKind::Usage, "cli.stdin", "only Circle files are read from standard input",
+                    {}, "give the path of the file");
+      return {};
+    }
+    listed = true;
+    listing_.json = json_;
+    return circle::list_file(std::as_bytes(std::span(bytes)), listing_, [](std::string_view part) {
+      std::fwrite(part.data(), 1, part.size(), stdout);
+    });
+  }
+
   std::string model_;
   bool ir_ = false;
+  bool json_ = false;
+  bool histogram_ = false;
+  bool weights_ = false;
+  bool all_ = false;
   u64 largest_ = 5;
+  std::string subgraph_;
+  std::string range_;
+  std::string name_;
+  circle::ListingOptions listing_;
 };
 
 } // namespace
