@@ -41,6 +41,16 @@ def test_real_model(real_models, tmp_path, name, form):
         compare("tico", got, want)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_explain_foretells(real_models, tmp_path, name):
+    model, circle = real_models / name / "model.pt2", tmp_path / "model.circle"
+    told = json.loads(chute("explain", model, "--json").stdout)
+    chute("convert", model, "-o", circle)
+    assert told["converts"] and told["problems"] == []
+    assert told["output"]["bytes"] == circle.stat().st_size
+    assert sum(told["output"]["operators"].values()) == oracles.count_operators(circle)
+
+
 def compare(who, got, want):
     _, wrong = oracles.difference(got, want, 1e-4, 1e-4)
     assert not wrong, f"{who}: {wrong}"
