@@ -20,11 +20,12 @@ test: ## everything that CI checks; one stage: tools/run-tests tree|unit|text|e2
 	@tools/bootstrap
 	@tools/run-tests
 
-bench: ## run the micro-benchmarks
+bench: ## run the micro-benchmarks, then chute beside its peers into bench/results.md (an hour; BENCH="convert --no-peers")
 	@tools/bootstrap
 	@cmake --preset bench > /dev/null
 	@cmake --build --preset bench -j$(JOBS)
 	@for b in build/bench/*_bench; do [ ! -x $$b ] || $$b || exit 1; done
+	@$(VENV)/bin/python bench/run.py $(BENCH)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (default 600) each
 	@tools/bootstrap
