@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -36,8 +37,11 @@ bool same_constant(const ir::Constant &a, const ir::Constant &b, u64 *hashed) {
 
 class Table {
 public:
-  explicit Table(WorkCounters &counters)
-      : hashed_(&counters.bytes_hashed), compared_(&counters.patterns_tried) {}
+  Table(WorkCounters &counters, size_t operators)
+      : hashed_(&counters.bytes_hashed), compared_(&counters.patterns_tried) {
+    heads_.reserve(operators);
+    entries_.reserve(operators);
+  }
 
   /// The earlier equal operator, or null after remembering `op`.
   Op *find_or_add(Op &op) {
@@ -52,20 +56,24 @@ public:
   }
 
 private:
-  using Operands = boost::container::small_vector<u32, 8>;
+  /// By address: reading ids would touch every producer. Which operator is kept depends on program
+  /// order alone, so addresses decide nothing that shows.
+  using Operands = boost::container::small_vector<const ir::Value *, 8>;
 
   static Operands operands(const Op &op) {
-    Operands ids;
+    Operands values;
     for (const ir::Use &u : op.operand_uses())
-      ids.push_back(u.value() ? u.value()->id() : ~0u);
-    if (op.has(ir::trait::kCommutative) && ids.size() >= 2 && ids[0] > ids[1])
-      std::swap(ids[0], ids[1]);
-    return ids;
+      values.push_back(u.value());
+    if (op.has(ir::trait::kCommutative) && values.size() >= 2 &&
+        std::less<>()(values[1], values[0]))
+      std::swap(values[0], values[1]);
+    return values;
   }
 
   u64 hash(const Op &op) {
-    const Operands ids = operands(op);
-    u64 h = XXH3_64bits_withSeed(ids.data(), ids.size() * sizeof(u32), ir::index(op.opcode()));
+    const Operands values = operands(op);
+    u64 h = XXH3_64bits_withSeed(values.data(), values.size() * sizeof(values[0]),
+                                 ir::index(op.opcode()));
     for (Attr a : op.attrs()) {
       u64 payload = a.payload();
       if (a.kind() == ir::AttrKind::Constant) {
@@ -129,7 +137,7 @@ void cse(PassContext &ctx) {
       return true;
     if (ctx.rewrite.used && *ctx.rewrite.used >= ctx.rewrite.rewrite_limit)
       return true;
-    auto [it, fresh] = tables.try_emplace(op.parent(), ctx.counters);
+    auto [it, fresh] = tables.try_emplace(op.parent(), ctx.counters, op.parent()->num_ops());
     Op *earlier = it->second.find_or_add(op);
     if (!earlier)
       return true;
