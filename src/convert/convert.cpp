@@ -48,7 +48,10 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   read.threads = options.threads;
   read.model = options.model;
   pt2::Summary summary;
-  auto graph = pt2::read(ctx, from, diagnostics, read, &summary);
+  auto graph = [&] {
+    const TraceScope scope("read");
+    return pt2::read(ctx, from, diagnostics, read, &summary);
+  }();
   if (!graph) {
     diagnostics.add(std::move(graph.error()));
     return false;
@@ -72,13 +75,17 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   if (!pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes))
     return false;
   const size_t errors = diagnostics.error_count();
-  ir::verify(**graph, diagnostics);
+  {
+    const TraceScope scope("verify");
+    ir::verify(**graph, diagnostics);
+  }
   if (diagnostics.error_count() != errors)
     return false;
   report.pass_seconds = seconds_since(start);
 
   phase("write");
   start = Trace::now_us();
+  const TraceScope scope("write");
   if (Status s = write_file(**graph, to, target, report); !s) {
     diagnostics.add(std::move(s.error()));
     return false;
