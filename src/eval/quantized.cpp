@@ -97,7 +97,9 @@ void map_scales(const Tensor &t, const ir::Quantization &q, const ScaleMap &m, T
 
 /// A movement operator that also makes up elements: the real zero, which is stored as the zero
 /// point.
-bool pads_with_zero(const ir::Op &op) { return op.name() == "circle.pad"; }
+bool pads_with_zero(const ir::Op &op) {
+  return op.name() == "circle.pad" || op.name() == "circle.space_to_batch_nd";
+}
 
 } // namespace
 

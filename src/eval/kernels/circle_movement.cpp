@@ -7,6 +7,7 @@
 #include "eval/strided.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace chute::eval {
@@ -179,22 +180,36 @@ Status k_gather(KernelContext &ctx) {
   const Tensor &x = ctx.in(0);
   const Tensor &index = ctx.in(1);
   const int axis = wrap_dim(ctx.integer("axis"), x.rank());
-  EVAL_REQUIRE(ctx.integer("batch_dims") == 0, "gather with batch dims is not evaluated");
+  i64 batch = ctx.integer("batch_dims");
+  batch += batch < 0 ? index.rank() : 0;
   std::vector<i64> rows;
   EVAL_REQUIRE(x.rank() > 0 && axis >= 0 && load_indices(index, x.dim(axis), rows),
                "axis or an index is out of range");
-  std::vector<i64> order(static_cast<size_t>(x.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
-  Tensor taken = take_rows(permute(x, order), rows);
-  // [index…, dims before, dims after] to [dims before, index…, dims after].
-  Shape shape = index.shape();
-  shape.insert(shape.end(), taken.shape().begin() + 1, taken.shape().end());
-  taken = taken.reshaped(shape);
-  std::vector<i64> back(shape.size());
-  std::iota(back.begin(), back.end(), 0);
-  std::rotate(back.begin(), back.begin() + index.rank(), back.begin() + index.rank() + axis);
-  ctx.set(0, permute(taken, back));
+  EVAL_REQUIRE(batch >= 0 && batch <= axis && batch <= index.rank() &&
+                   std::equal(x.shape().begin(), x.shape().begin() + batch, index.shape().begin()),
+               "batch_dims does not fit");
+  // x [batches, outer, n, inner] by index [batches, taken] gives [batches, outer, taken, inner].
+  const auto extent = [](const Shape &s, i64 from, i64 to) {
+    return num_elements(
+        std::span(s).subspan(static_cast<size_t>(from), static_cast<size_t>(to - from)));
+  };
+  const i64 batches = extent(x.shape(), 0, batch);
+  const i64 outer = extent(x.shape(), batch, axis);
+  const i64 n = x.dim(axis);
+  const i64 taken = extent(index.shape(), batch, index.rank());
+  const size_t run = static_cast<size_t>(extent(x.shape(), axis + 1, x.rank())) * x.item_bytes();
+  Shape shape(x.shape().begin(), x.shape().begin() + axis);
+  shape.insert(shape.end(), index.shape().begin() + batch, index.shape().end());
+  shape.insert(shape.end(), x.shape().begin() + axis + 1, x.shape().end());
+  Tensor out = Tensor::allocate(x.element(), shape);
+  std::byte *to = out.mutable_data();
+  for (i64 b = 0; b < batches && run && n; ++b)
+    for (i64 o = 0; o < outer; ++o)
+      for (i64 k = 0; k < taken; ++k, to += run) {
+        const i64 row = (b * outer + o) * n + rows[static_cast<size_t>(b * taken + k)];
+        std::memcpy(to, x.data() + static_cast<size_t>(row) * run, run);
+      }
+  ctx.set(0, std::move(out));
   return {};
 }
 Status k_gather_nd(KernelContext &ctx) {

@@ -25,6 +25,10 @@ std::vector<std::span<const KernelEntry>> all_families() {
       circle_movement_kernels(),
       circle_nn_kernels(),
       circle_quantize_kernels(),
+      circle_block_kernels(),
+      circle_index_kernels(),
+      circle_norm_kernels(),
+      circle_sequence_kernels(),
   };
 }
 

@@ -27,6 +27,10 @@ std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> circle_movement_kernels();
 std::span<const KernelEntry> circle_nn_kernels();
 std::span<const KernelEntry> circle_quantize_kernels();
+std::span<const KernelEntry> circle_block_kernels();
+std::span<const KernelEntry> circle_index_kernels();
+std::span<const KernelEntry> circle_norm_kernels();
+std::span<const KernelEntry> circle_sequence_kernels();
 
 std::vector<std::span<const KernelEntry>> all_families();
 
