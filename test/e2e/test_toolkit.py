@@ -3,6 +3,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import flatbuffers
 import numpy as np
@@ -243,6 +244,43 @@ def test_bisect_names_the_first_rewrite_that_changes_a_bit():
     made = report("compare", model, "--bisect", "--atol", "0", "--rtol", "0", expect=1)
     assert made["pass"] and made["rule"] and made["application"] >= 1 and made["change"]
     assert not report("compare", model, "--bisect")["found"]
+
+
+# --- plan ------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("more", [(), ("--in-place",), ("--no-alias", "--alignment", "16")])
+def test_plan_holds(name, more, files, tmp_path):
+    """Lives recomputed from the file by other code; tensors that live together do not overlap."""
+    made = report("plan", files / f"{name}.circle", "--svg", tmp_path / "plan.svg", *more)
+    tensors, align = made["tensors"], int(more[-1]) if "--alignment" in more else 64
+    assert made["lower_bound"] <= made["arena"] <= made["total"]
+    assert made["arena"] <= 1.1 * made["lower_bound"]
+    assert max(made["live"]) == made["lower_bound"] == made["live"][made["peak_step"]]
+    for step, live in enumerate(made["live"]):
+        now = [t for t in tensors if t["first"] <= step <= t["last"] and t["aligned"]]
+        assert sum(t["aligned"] for t in now) == live
+        ends = 0
+        for t in sorted(now, key=lambda t: t["offset"]):
+            assert t["offset"] >= ends and t["offset"] % align == 0
+            ends = t["offset"] + t["aligned"]
+    if "--no-alias" in more:
+        graph = read(files / f"{name}.circle").subgraphs[0]
+        last, first = {}, {t: 0 for t in graph.inputs}
+        for step, op in enumerate(graph.operators):
+            first.update({t: step for t in op.outputs})
+            last.update({t: step for t in (*op.inputs, *op.outputs)})
+        last.update({t: len(graph.operators) - 1 for t in graph.outputs})
+        want = {graph.tensors[t].name.decode(): (first[t], last[t]) for t in first}
+        assert {t["name"]: (t["first"], t["last"]) for t in tensors} == want
+    root = xml.etree.ElementTree.parse(tmp_path / "plan.svg").getroot()
+    assert root.tag.endswith("svg") and len(root.findall(".//{*}title")) == sum(t["aligned"] > 0 for t in tensors)
+
+
+def test_plan_to_standard_output_is_the_picture_alone(files):
+    done = chute("plan", files / "decoder_small.circle", "--svg", "-")
+    assert done.stdout.startswith("<svg ") and done.stdout.endswith("</svg>\n")
+    chute("plan", files / "decoder_small.circle", "--alignment", "3", expect=2)
 
 
 # --- every tool ------------------------------------------------------------------------------------------------------
