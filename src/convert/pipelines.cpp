@@ -23,15 +23,14 @@ const std::vector<std::string> &circle_pipeline() {
       "legalize-circle",    // core ATen to Circle operators, convolutions in channels-last order
       "cse",                // one transpose per value, whoever asked for it
       "sink-transposes",    // neighbours that agree on a layout need no transposes between them
-      "simplify-views",     // reshapes and broadcasts that nothing needs
-      "fold-batch-norm",    // per-channel scale and shift move into weights and bias
-      "fuse-activations",   // RELU and RELU6 move into the operator before them
+      "optimize-circle",    // every local rewrite: views, slices, arithmetic, fusions
       "hoist-quantize",     // QUANTIZE goes to the arithmetic that makes its operand
       "fold-quantize",      // arithmetic between DEQUANTIZE and QUANTIZE works on integers
       "quantize-interface", // inputs and outputs are integers where the program quantizes them
       "fold-constants",     // what the passes above left over constants
       "cse",
-      "dce",
+      "optimize-circle", // what equal operators had hidden
+      "cse",
       "separate-outputs", // onert overwrites an output that operators use as well
   };
   return passes;

@@ -16,6 +16,7 @@ void optimize_circle(pass::PassContext &ctx) {
     add_identity_rules(s);
     add_slice_rules(s);
     add_view_rules(s);
+    add_rank_rules(s);
     add_transpose_rules(s);
     add_arithmetic_rules(s);
     add_reduce_rules(s);

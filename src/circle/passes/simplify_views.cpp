@@ -287,6 +287,7 @@ void simplify_views(pass::PassContext &ctx) {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     add_view_rules(s);
+    add_rank_rules(s);
     return s;
   }();
   ctx.run(set);

@@ -15,6 +15,7 @@ namespace chute::circle {
 void add_canonical_rules(pass::PatternSet &set);
 void add_identity_rules(pass::PatternSet &set);
 void add_view_rules(pass::PatternSet &set);
+void add_rank_rules(pass::PatternSet &set);
 void add_transpose_rules(pass::PatternSet &set);
 void add_slice_rules(pass::PatternSet &set);
 void add_arithmetic_rules(pass::PatternSet &set);

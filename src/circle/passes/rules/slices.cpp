@@ -2,13 +2,13 @@
 //
 //   concatenation(concatenation(a, b), c)            → concatenation(a, b, c), one axis, single use
 //   concatenation of one                             → its operand
-//   slices that cut x into adjacent parts            → split_v(x)
+//   slices that cut x into parts                     → split_v(x)
 //   slice(slice(x))                                  → slice(x), when the inner one has no other
 //   use split or split_v into one part                   → its operand pad by nothing, tile once,
 //   reverse no axis       → the operand transpose, gather, … of nothing: see fold-constants
 //
-// Exact. Slices become SPLIT_V when all slices of x, in order, cover one axis without gaps; x is
-// then asked once per program, by its first slice.
+// Exact. Slices of x become SPLIT_V when they cut one axis, do not overlap, start at 0 and take at
+// least a third of it: parts that nothing takes are results without users.
 #include "circle/passes/rules/slices.h"
 #include "circle/passes.h"
 
@@ -137,6 +137,13 @@ i64 axis_of(const Op &op) {
   return axis < 0 ? axis + op.result()->type().rank() : axis;
 }
 
+bool used_only_by(const Value &v, const Op &op) {
+  for (const ir::Use *u = v.first_use(); u; u = u->next())
+    if (u->owner() != &op)
+      return false;
+  return true;
+}
+
 bool merge_concatenations(Op &op, Rewriter &rw) {
   if (has_activation(op))
     return false;
@@ -147,7 +154,9 @@ bool merge_concatenations(Op &op, Rewriter &rw) {
   std::vector<Value *> operands;
   bool merged = false;
   for (const ir::Use &u : op.operand_uses()) {
-    const Op *inner = made_for_one(u.value(), op::CONCATENATION);
+    const Op *inner = made_by(u.value(), op::CONCATENATION);
+    if (inner && !used_only_by(*u.value(), op))
+      inner = nullptr;
     if (!inner || has_activation(*inner) || axis_of(*inner) != axis_of(op) ||
         !stored_alike(u.value()->type(), op.result()->type()) ||
         operands.size() + inner->num_operands() > kMostParts) {
@@ -284,17 +293,24 @@ bool slices_to_split(Op &op, Rewriter &rw) {
   std::ranges::sort(parts, [](const Part &a, const Part &b) {
     return std::pair(a.begin, a.op->id()) < std::pair(b.begin, b.op->id());
   });
-  i64 covered = 0;
+  const i64 whole = cut.source->type().dim(static_cast<int>(axis)).value();
+  std::vector<Part> pieces; // with what nothing takes in between
+  i64 at = 0, taken = 0;
   for (const Part &p : parts) {
-    if (p.begin != covered) {
-      rw.reject("the slices leave gaps or overlap");
+    if (p.begin < at) {
+      rw.reject("the slices overlap");
       return false;
     }
-    covered += p.size;
+    if (p.begin > at)
+      pieces.push_back({at, p.begin - at, nullptr});
+    pieces.push_back(p);
+    at = p.begin + p.size;
+    taken += p.size;
   }
-  const SymInt whole = cut.source->type().dim(static_cast<int>(axis));
-  if (parts.size() < 2 || covered != whole.value()) {
-    rw.reject("the slices do not cover the axis");
+  if (at < whole)
+    pieces.push_back({at, whole - at, nullptr});
+  if (parts.size() < 2 || 3 * taken < whole) {
+    rw.reject("the slices take less than a third of the axis");
     return false;
   }
   // The split stands where x is made known: right after its producer, ahead of every slice.
@@ -304,18 +320,21 @@ bool slices_to_split(Op &op, Rewriter &rw) {
     return false;
   std::vector<i32> sizes;
   std::vector<Type> types;
-  for (const Part &p : parts) {
+  for (const Part &p : pieces) {
     sizes.push_back(static_cast<i32>(p.size));
-    types.push_back(p.op->result()->type());
+    SymDims shape(cut.source->type().shape().begin(), cut.source->type().shape().end());
+    shape[static_cast<size_t>(axis)] = SymInt(p.size);
+    types.push_back(rw.context().with_shape(cut.source->type(), shape));
   }
   ir::Builder b(rw.graph(), *op.parent(), position);
   b.set_loc(op.loc());
-  const std::vector<i32> at{static_cast<i32>(axis)};
-  Value *operands[] = {cut.source, b.constant_i32(sizes), b.constant_i32(at, true)};
-  const NamedAttr num{"num_splits", Attr::of_int(static_cast<i64>(parts.size()))};
+  const std::vector<i32> axis_value{static_cast<i32>(axis)};
+  Value *operands[] = {cut.source, b.constant_i32(sizes), b.constant_i32(axis_value, true)};
+  const NamedAttr num{"num_splits", Attr::of_int(static_cast<i64>(pieces.size()))};
   Op *split = b.create_typed(op::SPLIT_V, operands, std::span(&num, 1), types);
-  for (size_t i = 0; i < parts.size(); ++i)
-    rw.replace(*parts[i].op, split->result(static_cast<u32>(i)));
+  for (size_t i = 0; i < pieces.size(); ++i)
+    if (pieces[i].op)
+      rw.replace(*pieces[i].op, split->result(static_cast<u32>(i)));
   return true;
 }
 
