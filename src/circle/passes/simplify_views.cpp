@@ -42,7 +42,7 @@ bool simplify_reshape(Op &op, Rewriter &rw) {
     rw.reject("the result is quantized differently or per channel");
     return false;
   }
-  if (const ir::Constant *c = constant_of(x)) {
+  if (const ir::Constant *c = data_of(x)) {
     rw.replace(op, rw.before(op).constant(reshaped(rw.graph(), *c, shape)));
     return true;
   }
@@ -76,10 +76,14 @@ public:
   bool find() {
     if (!grow(root_.operand(0)))
       return false;
-    for (size_t i = 0; i < ops_.size(); ++i)
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      shaped_ = 0;
       for (const ir::Use &u : ops_[i]->operand_uses())
         if (!operand(u.value()))
           return false;
+      if (shaped_ == 0)
+        return false; // the result would have the rank of its scalars
+    }
     return !ops_.empty() && views_ > 0;
   }
 
@@ -91,7 +95,7 @@ public:
       std::vector<Value *> operands;
       for (const ir::Use &u : f.operand_uses()) {
         Value *v = u.value();
-        const ir::Constant *c = constant_of(v);
+        const ir::Constant *c = data_of(v);
         if (const auto it = made.find(v); it != made.end())
           operands.push_back(it->second);
         else if (c && !is_single(v))
@@ -134,12 +138,13 @@ private:
     const Type to = root_.result()->type();
     if (!v || !is_movable(v->type()))
       return false;
-    const bool constant = constant_of(v) != nullptr;
+    const bool constant = data_of(v) != nullptr;
     // A one-element operand of a higher rank would raise the result's.
     if (is_single(v) && (constant || v->type().rank() == 0))
       return v->type().rank() <= to.rank();
     if (!same_shape(v->type(), root_.operand(0)->type()))
       return false;
+    ++shaped_;
     if (constant)
       return true;
     if (const Op *inner = reshape_of(v); inner && same_shape(inner->operand(0)->type(), to) &&
@@ -153,6 +158,7 @@ private:
   Op &root_;
   std::vector<Op *> ops_;
   size_t views_ = 0;
+  size_t shaped_ = 0; ///< operands of the operator being looked at that have the region's shape
 };
 
 bool unwrap_elementwise(Op &op, Rewriter &rw) {

@@ -160,7 +160,10 @@ bool sum_of_layers(Op &op, Rewriter &rw) {
   Value *operands[] = {a.op->operand(0), f32_constant(rw, op, a.weights->type(), *w),
                        a.bias ? f32_constant(rw, op, bias_type, *bias) : nullptr};
   const Type type = op.result()->type();
-  rw.replace(op, recreate(rw, *a.op, operands, std::span(&type, 1))->result());
+  const std::vector<Attr> attrs(a.op->attrs().begin(), a.op->attrs().end());
+  Op *both = rw.graph().create(op::FULLY_CONNECTED, operands, attrs, std::span(&type, 1), op.loc());
+  rw.graph().insert_before(*op.parent(), &op, both);
+  rw.replace(op, both->result());
   return true;
 }
 

@@ -95,7 +95,7 @@ private:
       return true;
     }
     if (p->has(ir::trait::kConstant))
-      return true;
+      return data_of(v) != nullptr;
     if (ops_.size() >= kMostOps)
       return false;
     for (const Value &r : p->results())
@@ -152,11 +152,13 @@ private:
 
   bool elementwise(Op &op, const Layout &layout) {
     const int rank = op.result()->type().rank();
+    if (rank == 0)
+      return false;
     for (const ir::Use &u : op.operand_uses()) {
       const Value *v = u.value();
       if (!v || !is_movable(v->type()))
         return false;
-      if (constant_of(v) || (is_single(v) && v->type().rank() == 0)) {
+      if (data_of(v) || (is_single(v) && v->type().rank() == 0)) {
         if (v->type().rank() > rank)
           return false;
         continue;
@@ -247,17 +249,15 @@ private:
       return it->second;
     const Layout &layout = layouts_.contains(v) ? layouts_[v] : layouts_[op.result()];
     Value *out = v;
-    if (const ir::Constant *c = constant_of(v)) {
-      if (is_single(v) && v->type().rank() == 0)
+    if (const ir::Constant *c = data_of(v)) {
+      if (v->type().rank() == 0)
         return v;
       // Missing leading dimensions are ones.
       const int missing = op.result()->type().rank() - v->type().rank();
       SymDims shape;
       for (i64 d : layout)
         shape.push_back(d < missing ? SymInt(1) : v->type().dim(static_cast<int>(d) - missing));
-      if (!is_single(v) || shape.size() < static_cast<size_t>(v->type().rank()))
-        out = rw.before(exit_).constant(reshaped(rw.graph(), *c, shape));
-      return out;
+      return rw.before(exit_).constant(reshaped(rw.graph(), *c, shape));
     }
     if (const Op *view = made_by(v, op::RESHAPE); view && layouts_.contains(v)) {
       const SymDims shape = new_shape(v, layout);

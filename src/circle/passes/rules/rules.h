@@ -43,6 +43,13 @@ inline bool same_shape(Type a, Type b) {
 
 // --- constants -----------------------------------------------------------------------------------
 
+/// The constant that a value is, when its bytes can be computed with; null otherwise (sparse ones
+/// and the like are only handed on).
+inline const ir::Constant *data_of(const Value *v) {
+  const ir::Constant *c = constant_of(v);
+  return c && c->has_data ? c : nullptr;
+}
+
 /// Elements of an integer constant of at most `most` elements; nullopt otherwise. Cheap to ask.
 std::optional<Dims> small_ints(const Value *v, i64 most = 64);
 /// The one number that a constant of at most 64 elements holds throughout, as the program means it:

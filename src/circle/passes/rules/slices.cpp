@@ -2,17 +2,19 @@
 //
 //   concatenation(concatenation(a, b), c)            → concatenation(a, b, c), one axis, single use
 //   concatenation of one                             → its operand
-//   slices that cut x into parts                     → split_v(x)
-//   slice(slice(x))                                  → slice(x), when the inner one has no other
-//   use split or split_v into one part                   → its operand pad by nothing, tile once,
-//   reverse no axis       → the operand transpose, gather, … of nothing: see fold-constants
+//   slices that cut x into equal parts               → split(x)
+//   slice(slice(x)), nothing else using the inner    → slice(x)
+//   split or split_v into one part                   → its operand
+//   pad by nothing, tile once, reverse of dimensions of size 1 → the operand
 //
-// Exact. Slices of x become SPLIT_V when they cut one axis, do not overlap, start at 0 and take at
-// least a third of it: parts that nothing takes are results without users.
+// Exact. Slices of x become a SPLIT when they cut one axis into parts of one size, do not overlap,
+// start at 0 and take at least a third of it: parts that nothing takes are results without users.
+// Parts of different sizes stay slices: onert 0.1.0 computes SPLIT_V wrongly.
 #include "circle/passes/rules/slices.h"
 #include "circle/passes.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace chute::circle {
 
@@ -23,10 +25,6 @@ namespace {
 
 constexpr i64 kToTheEnd = std::numeric_limits<i32>::max();
 constexpr size_t kMostParts = 256;
-
-struct Bounds {
-  std::optional<Dims> begin, end, step; ///< `end` is the size for SLICE
-};
 
 /// One dimension of a STRIDED_SLICE.
 void cut_dimension(Cut &cut, size_t d, SymInt dim, std::optional<i64> b, std::optional<i64> e,
@@ -293,23 +291,17 @@ bool slices_to_split(Op &op, Rewriter &rw) {
   std::ranges::sort(parts, [](const Part &a, const Part &b) {
     return std::pair(a.begin, a.op->id()) < std::pair(b.begin, b.op->id());
   });
-  const i64 whole = cut.source->type().dim(static_cast<int>(axis)).value();
-  std::vector<Part> pieces; // with what nothing takes in between
-  i64 at = 0, taken = 0;
+  const i64 whole = cut.source->type().dim(static_cast<int>(axis)).value(), size = parts[0].size;
+  i64 end = 0;
   for (const Part &p : parts) {
-    if (p.begin < at) {
-      rw.reject("the slices overlap");
+    if (p.size != size || p.begin % size || p.begin < end) {
+      rw.reject("the slices overlap, or are not of one size");
       return false;
     }
-    if (p.begin > at)
-      pieces.push_back({at, p.begin - at, nullptr});
-    pieces.push_back(p);
-    at = p.begin + p.size;
-    taken += p.size;
+    end = p.begin + size;
   }
-  if (at < whole)
-    pieces.push_back({at, whole - at, nullptr});
-  if (parts.size() < 2 || 3 * taken < whole) {
+  const auto taken = static_cast<i64>(parts.size());
+  if (whole % size || taken < 2 || 3 * taken * size < whole) {
     rw.reject("the slices take less than a third of the axis");
     return false;
   }
@@ -318,23 +310,18 @@ bool slices_to_split(Op &op, Rewriter &rw) {
   Op *position = producer ? producer->next() : op.parent()->front();
   if (producer && producer->parent() != op.parent())
     return false;
-  std::vector<i32> sizes;
-  std::vector<Type> types;
-  for (const Part &p : pieces) {
-    sizes.push_back(static_cast<i32>(p.size));
-    SymDims shape(cut.source->type().shape().begin(), cut.source->type().shape().end());
-    shape[static_cast<size_t>(axis)] = SymInt(p.size);
-    types.push_back(rw.context().with_shape(cut.source->type(), shape));
-  }
+  SymDims shape(cut.source->type().shape().begin(), cut.source->type().shape().end());
+  shape[static_cast<size_t>(axis)] = SymInt(size);
+  const std::vector<Type> types(static_cast<size_t>(whole / size),
+                                rw.context().with_shape(cut.source->type(), shape));
   ir::Builder b(rw.graph(), *op.parent(), position);
   b.set_loc(op.loc());
   const std::vector<i32> axis_value{static_cast<i32>(axis)};
-  Value *operands[] = {cut.source, b.constant_i32(sizes), b.constant_i32(axis_value, true)};
-  const NamedAttr num{"num_splits", Attr::of_int(static_cast<i64>(pieces.size()))};
-  Op *split = b.create_typed(op::SPLIT_V, operands, std::span(&num, 1), types);
-  for (size_t i = 0; i < pieces.size(); ++i)
-    if (pieces[i].op)
-      rw.replace(*pieces[i].op, split->result(static_cast<u32>(i)));
+  Value *operands[] = {b.constant_i32(axis_value, true), cut.source};
+  const NamedAttr num{"num_splits", Attr::of_int(whole / size)};
+  Op *split = b.create_typed(op::SPLIT, operands, std::span(&num, 1), types);
+  for (const Part &p : parts)
+    rw.replace(*p.op, split->result(static_cast<u32>(p.begin / size)));
   return true;
 }
 

@@ -54,7 +54,7 @@ bool merge(Op &op, Rewriter &rw) {
     rw.replace(op, outer.source);
     return true;
   }
-  if (const ir::Constant *c = constant_of(outer.source)) {
+  if (const ir::Constant *c = data_of(outer.source)) {
     Value *v = rw.before(op).constant(permuted(rw.graph(), *c, outer.perm));
     rw.replace(op, v);
     return true;
