@@ -65,6 +65,14 @@ u64 field_word(const flatbuffers::Table &table, const Field &f) {
   return 0;
 }
 
+/// Whether shapes may follow from an operator's constants, as from axes, sizes, permutations.
+bool reads_values(ir::OpCode code) {
+  if (code == op::FULLY_CONNECTED || code == op::CONV_2D || code == op::DEPTHWISE_CONV_2D ||
+      code == op::BATCH_MATMUL)
+    return false;
+  return !ir::Registry::global().def(code).has(ir::trait::kElementwise);
+}
+
 } // namespace
 
 bool OpSignatures::enter(u32 subgraph) {
@@ -87,14 +95,14 @@ bool OpSignatures::enter(u32 subgraph) {
                     elements_of(out) <= kSmallElements;
     }
   }
-  keys_.assign(count, 0);
+  keys_.assign(2 * static_cast<size_t>(count), 0);
   return true;
 }
 
-u64 OpSignatures::tensor_key(i32 tensor) {
+u64 OpSignatures::tensor_key(i32 tensor, bool by_value) {
   if (tensor < 0)
     return 1;
-  u64 &known = keys_[static_cast<size_t>(tensor)];
+  u64 &known = keys_[2 * static_cast<size_t>(tensor) + by_value];
   if (known)
     return known;
   const cs::Tensor &t = *sub_->tensors()->Get(static_cast<u32>(tensor));
@@ -127,22 +135,24 @@ u64 OpSignatures::tensor_key(i32 tensor) {
 }
 
 OpSignatures::Key OpSignatures::key(const cs::Operator &op) {
+  const cs::OperatorCode &code = *file_.model->operator_codes()->Get(op.opcode_index());
+  const ir::OpCode opcode = *from_wire(effective_code(code));
+  const bool by_value = reads_values(opcode);
   words_.clear();
   words_.push_back(op.opcode_index());
   words_.push_back(size_of(op.inputs()));
   for (u32 i = 0; i < size_of(op.inputs()); ++i)
-    words_.push_back(tensor_key(op.inputs()->Get(i)));
+    words_.push_back(tensor_key(op.inputs()->Get(i), by_value));
   for (u32 i = 0; i < size_of(op.outputs()); ++i)
-    words_.push_back(tensor_key(op.outputs()->Get(i)));
-  const cs::OperatorCode &code = *file_.model->operator_codes()->Get(op.opcode_index());
-  const WireDef &w = wire(*from_wire(effective_code(code)));
+    words_.push_back(tensor_key(op.outputs()->Get(i), false));
+  const WireDef &w = wire(opcode);
   const flatbuffers::Table *table = w.options ? options_table(op, *w.options) : nullptr;
   words_.push_back(table != nullptr);
   if (table)
     for (const Field &f : w.options->fields)
       words_.push_back(field_word(*table, f));
   for (u32 i = 0; i < size_of(op.intermediates()); ++i)
-    words_.push_back(tensor_key(op.intermediates()->Get(i)));
+    words_.push_back(tensor_key(op.intermediates()->Get(i), false));
   if (const auto *flags = op.mutating_variable_inputs())
     words_.push_back(XXH3_64bits(flags->Data(), flags->size()));
   const XXH128_hash_t h = XXH3_128bits(words_.data(), words_.size() * sizeof(u64));

@@ -26,11 +26,11 @@ public:
   Key key(const ::circle::Operator &op);
 
 private:
-  u64 tensor_key(i32 tensor);
+  u64 tensor_key(i32 tensor, bool by_value);
 
   const FileView &file_;
   const ::circle::SubGraph *sub_ = nullptr;
-  std::vector<u64> keys_; // by tensor, 0: not known yet
+  std::vector<u64> keys_; // by tensor: of its type, and with its value; 0: not known yet
   std::vector<u64> words_;
 };
 

@@ -1,5 +1,6 @@
 #include "circle/listing.h"
 #include "cli/command.h"
+#include "cli/graph_page.h"
 #include "cli/model_file.h"
 #include "ir/sym_table.h"
 #include "ir/text.h"
@@ -226,17 +227,18 @@ void print_json(const Model &model, const Summary &s) {
 class Inspect final : public Command {
 public:
   std::string_view summary() const override {
-    return "Show what a model holds: operators, interface, sizes; as text or JSON";
+    return "Show what a model holds: operators, interface, sizes; as text, JSON or a page";
   }
   std::string_view examples() const override {
     return "  chute inspect model.pt2\n"
            "  chute inspect model.circle --operators --range 100-120\n"
            "  chute inspect model.circle --tensors --name 'layers.3'\n"
            "  chute inspect model.circle --weights --largest 50 --json\n"
+           "  chute inspect model.pt2 --html model.html\n"
            "  chute inspect model.pt2 --ir > model.ir\n"
            "The sections --tensors to --metadata are of files (.circle, .tflite); every kind of "
            "model\n"
-           "has the summary and --ir.";
+           "has the summary, --ir and --html.";
   }
   void declare(Args &args) override {
     args.positional(
@@ -259,6 +261,7 @@ public:
         "own or a result's does");
     args.flag("--ir", ir_, "Print the text form instead (large constants by hash)");
     args.option("--largest", largest_, "List this many of the largest constants (default 5)");
+    args.option("--html", html_, "Write a page that shows the graph: no network, any browser");
   }
 
   int run(Session &session) override {
@@ -266,7 +269,7 @@ public:
     if (Status s = fill_listing(); !s)
       return session.fail(std::move(s.error()));
     json_ = session.json;
-    if (!ir_) {
+    if (!ir_ && html_.empty()) {
       bool listed = false;
       if (Status s = list(listed); !s)
         return session.fail(std::move(s.error()));
@@ -284,6 +287,18 @@ public:
       return session.finish();
     }
     const Summary s = summarize(*model->graph, largest_);
+    if (!html_.empty()) {
+      GraphPageFacts facts;
+      const size_t slash = model_.find_last_of('/');
+      facts.title = slash == std::string::npos ? model_ : model_.substr(slash + 1);
+      facts.facts = std::string(format_name(model->format)) + ", " + megabytes(model->file_bytes) +
+                    ", " + std::to_string(s.ops) + " operators, " + std::to_string(s.constants) +
+                    " constants (" + megabytes(s.constant_bytes) + ")" +
+                    (model->producer.empty() ? "" : ", " + model->producer);
+      if (Status ok = write_graph_page(*model->graph, facts, html_); !ok)
+        return session.fail(std::move(ok.error()));
+      return session.finish();
+    }
     if (session.json)
       print_json(*model, s);
     else
@@ -376,6 +391,7 @@ private:
   std::string subgraph_;
   std::string range_;
   std::string name_;
+  std::string html_;
   circle::ListingOptions listing_;
 };
 
