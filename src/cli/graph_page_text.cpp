@@ -17,8 +17,8 @@ header { grid-column:1/4; display:flex; gap:16px; align-items:center; padding:10
   background:var(--card); border-bottom:1px solid var(--line); }
 header b { font-size:15px; } header span { color:var(--soft); flex:1; overflow:hidden;
   text-overflow:ellipsis; white-space:nowrap; }
-input { width:340px; padding:6px 10px; border:1px solid var(--line); border-radius:6px; font:inherit;
-  color:inherit; background:var(--back); }
+label { color:var(--soft); } input { width:320px; margin-left:6px; padding:6px 10px; border:1px solid var(--line); border-radius:6px; font:inherit;
+  color:var(--ink); background:var(--back); }
 nav, aside { overflow:auto; background:var(--card); padding:10px 0; }
 nav { border-right:1px solid var(--line); } aside { border-left:1px solid var(--line); padding:14px 16px; }
 nav div.row { padding:2px 10px; cursor:pointer; white-space:nowrap; overflow:hidden; text-overflow:ellipsis; }
@@ -54,7 +54,7 @@ aside pre { white-space:pre-wrap; overflow-wrap:anywhere; margin:0; font-size:12
 .hit mark { background:var(--hit); color:inherit; } .hit i { display:block; font-style:normal; color:var(--soft); font-size:11.5px; }
 </style></head><body>
 <header><b id="title"></b><span id="facts"></span>
-<input id="search" type="search" placeholder="Search operators, tensors, modules  ( / )"></header>
+<label>Search <input id="search" type="search" title="operators, tensors, modules; press /"></label></header>
 <nav id="tree"></nav>
 <section id="stage"><div id="crumbs"></div><div id="view"><div id="sheet"></div></div></section>
 <aside id="side"></aside>
