@@ -107,8 +107,8 @@ u64 OpSignatures::tensor_key(i32 tensor, bool by_value) {
     return known;
   const cs::Tensor &t = *sub_->tensors()->Get(static_cast<u32>(tensor));
   const auto data = t.buffer() == 0 ? std::span<const std::byte>() : payload(file_, t.buffer());
-  const bool small =
-      !data.empty() && data.size() <= kSmallElements * 16 && elements_of(t) <= kSmallElements;
+  const bool small = by_value && !data.empty() && data.size() <= kSmallElements * 16 &&
+                     elements_of(t) <= kSmallElements;
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
   const u32 head = static_cast<u8>(t.type()) | (t.is_variable() ? 0x100u : 0) |
@@ -116,10 +116,10 @@ u64 OpSignatures::tensor_key(i32 tensor, bool by_value) {
   XXH3_64bits_update(&state, &head, sizeof(head));
   hash_vector(state, t.shape());
   if (const cs::QuantizationParameters *q = t.quantization()) {
-    // Of channels it matters where they are, not what their scales are.
+    // Movement hands on one scale; of channels it matters where they are, not what they hold.
     const i32 rest[3] = {q->quantized_dimension(), static_cast<i32>(q->details_type()),
                          static_cast<i32>(size_of(q->scale()))};
-    if (rest[2] == 1) {
+    if (by_value && rest[2] == 1) {
       hash_vector(state, q->scale());
       hash_vector(state, q->zero_point());
     }
@@ -144,7 +144,7 @@ OpSignatures::Key OpSignatures::key(const cs::Operator &op) {
   for (u32 i = 0; i < size_of(op.inputs()); ++i)
     words_.push_back(tensor_key(op.inputs()->Get(i), by_value));
   for (u32 i = 0; i < size_of(op.outputs()); ++i)
-    words_.push_back(tensor_key(op.outputs()->Get(i), false));
+    words_.push_back(tensor_key(op.outputs()->Get(i), by_value));
   const WireDef &w = wire(opcode);
   const flatbuffers::Table *table = w.options ? options_table(op, *w.options) : nullptr;
   words_.push_back(table != nullptr);

@@ -23,6 +23,11 @@ struct TextHash {
   size_t operator()(std::string_view v) const { return XXH3_64bits(v.data(), v.size()); }
 };
 
+struct HashOfHash {
+  using is_avalanching = void;
+  size_t operator()(u64 hash) const { return hash; }
+};
+
 /// A path into the model, made only when something is reported.
 std::string at(std::string_view part, u64 i) {
   return std::string(part) + "[" + std::to_string(i) + "]";
@@ -175,8 +180,10 @@ private:
     check_quantization(tensor, t);
     if (const auto *name = tensor.name();
         name && name->size() && spend(name->size() / 4 + 1) && !options_.only_fatal) {
-      const auto [it, fresh] = names_.try_emplace(std::string_view(name->data(), name->size()), t);
-      if (!fresh)
+      const auto [it, fresh] = names_.try_emplace(XXH3_64bits(name->data(), name->size()), t);
+      // The map holds hashes alone, being larger than all else here.
+      if (!fresh &&
+          graph_->tensors()->Get(it->second)->name()->string_view() == name->string_view())
         report(Level::Warning, "circle.tensor.name",
                "the name '" + name->str() + "' is also that of tensor " +
                    std::to_string(it->second),
@@ -665,7 +672,7 @@ private:
   u32 subgraph_ = 0;
   std::string subgraph_path_;
   std::vector<State> states_;
-  boost::unordered_flat_map<std::string_view, u32, TextHash> names_;
+  boost::unordered_flat_map<u64, u32, HashOfHash> names_; // tensor by the hash of its name
 };
 
 } // namespace
