@@ -12,7 +12,7 @@ import json
 import pathlib
 import sys
 
-FLOORS = {"fp": 136}
+FLOORS = {"fp": 141}
 LAYOUT = ("TRANSPOSE", "RESHAPE")
 
 

@@ -86,9 +86,9 @@ Status encode_scalar(FlatBufferBuilder &fbb, const ir::Op &op, const Field &f, s
     return {};
   }
   default:
-    for (size_t i = 0; i < f.enumeration->names.size(); ++i)
-      if (f.enumeration->names[i] == a.as_string()) {
-        fbb.AddElement<u32>(vtable_slot(slot), static_cast<u32>(i), 0);
+    for (const auto &[name, value] : f.enumeration->values)
+      if (name == a.as_string()) {
+        fbb.AddElement<u32>(vtable_slot(slot), value, 0);
         return {};
       }
     return bad_attribute(op, f, "is no " + std::string(f.enumeration->name));
@@ -183,10 +183,11 @@ Result<Attr> decode_field(const WireDef &def, const Field &f, size_t slot,
   }
   case FieldType::Enum: {
     const u32 code = table ? table->GetField<u32>(at, 0) : 0;
-    if (code >= f.enumeration->names.size())
-      return bad_field(def, f,
-                       "is no " + std::string(f.enumeration->name) + ": " + std::to_string(code));
-    return ctx.string_attr(f.enumeration->names[code]);
+    for (const auto &[name, value] : f.enumeration->values)
+      if (value == code)
+        return ctx.string_attr(name);
+    return bad_field(def, f,
+                     "is no " + std::string(f.enumeration->name) + ": " + std::to_string(code));
   }
   default: return ctx.string_attr(bytes_of(table, slot));
   }

@@ -137,11 +137,13 @@ const Tables &tables() {
   static const Tables *instance = [] {
     auto *t = new Tables; // lives as long as the registry, which never dies
     ir::Context &ctx = ir::Registry::global().context();
-    t->enums.push_back({"NanPropagationMode", {"UNKNOWN", "PROPAGATE", "IGNORE"}});
-    t->enums.push_back({"ResizeMode", {"UNKNOWN", "NEAREST", "BILINEAR"}});
+    t->enums.push_back({"NanPropagationMode", {{"UNKNOWN", 0}, {"PROPAGATE", 1}, {"IGNORE", 2}}});
+    t->enums.push_back({"ResizeMode", {{"UNKNOWN", 0}, {"NEAREST", 1}, {"BILINEAR", 2}}});
     t->enums.push_back(
-        {"RoundingMode", {"UNKNOWN", "SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"}});
-    t->enums.push_back({"BlockSize", {"UNKNOWN", "BLOCK_SIZE_32"}});
+        {"RoundingMode",
+         {{"UNKNOWN", 0}, {"SINGLE_ROUND", 1}, {"INEXACT_ROUND", 2}, {"DOUBLE_ROUND", 3}}});
+    // The draft of 1.1 gave the block of 32 the number 1; the tools of 2026.8 read 32.
+    t->enums.push_back({"BlockSize", {{"UNKNOWN", 0}, {"BLOCK_SIZE_32", 32}}});
     t->by_code.fill(-1);
     for (size_t i = 0; i < kNumOps; ++i) {
       const Row &row = kRows[i];

@@ -60,10 +60,10 @@ constexpr bool is_tosa(ir::OpCode code) {
 
 enum class FieldType : u8 { Int, Bool, Ints, Element, Text, Bytes, Number, Region, Enum };
 
-/// An enumeration of the schema; the number of a name is its position ("UNKNOWN" is 0).
+/// An enumeration of the schema.
 struct EnumDef {
   std::string_view name;
-  std::vector<std::string_view> names;
+  std::vector<std::pair<std::string_view, u32>> values;
 };
 
 /// One field of an attribute table; its slot is its position. `attr` is its position among the

@@ -1,6 +1,7 @@
 // legalize-tosa: see legalize.h. The families of rules lie beside this file.
 #include "tosa/legalize/legalize.h"
 
+#include "tosa/legalize/control.h"
 #include "tosa/legalize/emit.h"
 
 namespace chute::tosa {
@@ -19,12 +20,15 @@ const pass::PatternSet &legalize_patterns() {
     add_indexing_rules(s);
     add_scatter_rules(s);
     add_resize_rules(s);
+    add_control_rules(s);
+    add_block_scaled_rules(s);
     return s;
   }();
   return set;
 }
 
 void legalize(pass::PassContext &ctx) {
+  localize_constants(ctx.graph);
   LegalizeState state;
   ctx.run(legalize_patterns(), &state);
   pass::report_refusals(ctx.graph, state, is_tosa, "TOSA", "tosa.unsupported", ctx.diagnostics);
