@@ -37,6 +37,7 @@ std::string_view format_name(FileFormat f) {
   switch (f) {
   case FileFormat::Pt2: return "pt2";
   case FileFormat::Circle: return "circle";
+  case FileFormat::Tosa: return "tosa";
   case FileFormat::Text: return "text";
   }
   return "";

@@ -4,6 +4,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "pt2/reader.h"
+#include "tosa/reader.h"
 
 namespace chute::cli {
 
@@ -13,6 +14,8 @@ FileFormat tell_format(std::string_view head) {
   const std::string_view identifier = head.size() >= 8 ? head.substr(4, 4) : std::string_view();
   if (identifier == "CIR0" || identifier == "TFL3")
     return FileFormat::Circle;
+  if (identifier == "TOSA")
+    return FileFormat::Tosa;
   return FileFormat::Text;
 }
 
@@ -61,6 +64,17 @@ Status load_circle(ir::Context &context, const std::shared_ptr<const MappedFile>
   return {};
 }
 
+Status load_tosa(ir::Context &context, const std::shared_ptr<const MappedFile> &file,
+                 Model &model) {
+  auto read = tosa::read_model(context, file->bytes(), file);
+  if (!read)
+    return tl::unexpected(std::move(read.error()));
+  model.producer = "TOSA " + std::to_string(read->major) + "." + std::to_string(read->minor) +
+                   (read->draft ? " draft" : "");
+  model.graph = std::move(read->graph);
+  return {};
+}
+
 } // namespace
 
 Result<Model> load_model(ir::Context &context, const std::string &path, u64 threads,
@@ -77,6 +91,7 @@ Result<Model> load_model(ir::Context &context, const std::string &path, u64 thre
   case FileFormat::Pt2: status = load_pt2(context, *file, path, threads, model, diagnostics); break;
   case FileFormat::Text: status = load_text(context, path, text, model, diagnostics); break;
   case FileFormat::Circle: status = load_circle(context, *file, model); break;
+  case FileFormat::Tosa: status = load_tosa(context, *file, model); break;
   }
   if (!status)
     return tl::unexpected(std::move(status.error()));

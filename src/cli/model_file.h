@@ -9,7 +9,7 @@
 
 namespace chute::cli {
 
-enum class FileFormat : u8 { Pt2, Circle, Text };
+enum class FileFormat : u8 { Pt2, Circle, Tosa, Text };
 
 /// A program of any format that chute reads.
 struct Model {
@@ -21,7 +21,7 @@ struct Model {
 };
 
 /// By content: a zip archive is a `.pt2`, `CIR0` or `TFL3` at byte 4 a Circle or TFLite file,
-/// anything else the text form.
+/// `TOSA` there a TOSA file, anything else the text form.
 FileFormat tell_format(std::string_view head);
 
 /// `context` outlives the model. Warnings go to `diagnostics`.

@@ -123,7 +123,8 @@ private:
     case FileFormat::Circle:
       return circle::read_model(ctx, std::as_bytes(std::span(bytes)), std::move(owner));
     case FileFormat::Text: return read_ir(ctx, bytes);
-    case FileFormat::Pt2: break;
+    case FileFormat::Pt2:
+    case FileFormat::Tosa: break;
     }
     Diagnostic d;
     d.kind = ErrorKind::BadInput;

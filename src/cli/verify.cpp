@@ -5,6 +5,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/text_file.h"
+#include "tosa/verify.h"
 
 #include <cstdio>
 
@@ -20,6 +21,7 @@ public:
   std::string_view examples() const override {
     return "  chute verify model.circle\n"
            "  chute verify model.circle --warnings-as-errors --json\n"
+           "  chute verify model.tosa --target tosa-1.0+int\n"
            "  cat model.circle | chute verify -\n"
            "Findings go to standard error; the exit code is 0 when there is no error, 4 for a file "
            "that\n"
@@ -27,7 +29,9 @@ public:
   }
   void declare(Args &args) override {
     args.positional("file", file_,
-                    "A .circle, .tflite, .pt2 or text IR file; - for standard input");
+                    "A .circle, .tflite, .tosa, .pt2 or text IR file; - for standard input");
+    args.option("--target", target_,
+                "What a TOSA file has to keep to, e.g. tosa-1.0+fp+bf16+8k (default: any profile)");
     args.flag("--warnings-as-errors", strict_, "Fail on warnings, too");
   }
 
@@ -53,6 +57,10 @@ private:
   void check_bytes(ir::Context &ctx, std::string_view bytes, Session &session) {
     if (tell_format(bytes) == FileFormat::Circle) {
       circle::verify(std::as_bytes(std::span(bytes)), session.diagnostics);
+      return;
+    }
+    if (tell_format(bytes) == FileFormat::Tosa) {
+      check_tosa(ctx, std::as_bytes(std::span(bytes)), session);
       return;
     }
     if (tell_format(bytes) == FileFormat::Text) {
@@ -82,6 +90,16 @@ private:
       ir::verify(*model->graph, session.diagnostics);
   }
 
+  void check_tosa(ir::Context &ctx, std::span<const std::byte> bytes, Session &session) {
+    auto target = tosa::parse_target(target_.empty() ? "tosa-1.1" : target_);
+    if (!target) {
+      session.diagnostics.add(std::move(target.error()));
+      return;
+    }
+    // The caller keeps the bytes for as long as the graph is looked at.
+    tosa::verify(ctx, bytes, *target, session.diagnostics);
+  }
+
   int conclude(Session &session) {
     size_t warnings = 0;
     for (const Diagnostic &d : session.diagnostics.all())
@@ -96,6 +114,7 @@ private:
   }
 
   std::string file_;
+  std::string target_;
   bool strict_ = false;
 };
 

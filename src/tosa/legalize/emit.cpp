@@ -9,6 +9,7 @@
 namespace chute::tosa {
 
 namespace {
+constexpr size_t kLongestList = 64;  ///< MAX_TENSOR_LIST_SIZE of level 8K
 constexpr i64 kMostFolded = 1 << 16; ///< constants up to here are cast at compile time
 } // namespace
 
@@ -190,10 +191,20 @@ Value *Emit::pad(Value *x, const Dims &pairs, double value) {
 }
 
 Value *Emit::concat(std::span<Value *const> parts, i64 axis) {
-  if (parts.size() == 1)
-    return parts[0];
   const NamedAttr attr{"axis", of(axis)};
-  return (*this)(op::CONCAT, parts, std::span<const NamedAttr>(&attr, 1));
+  std::vector<Value *> now(parts.begin(), parts.end());
+  while (now.size() > 1) {
+    // A list of tensors has a limit; more are joined in rounds.
+    std::vector<Value *> next;
+    for (size_t i = 0; i < now.size(); i += kLongestList) {
+      const auto chunk = std::span(now).subspan(i, std::min(kLongestList, now.size() - i));
+      next.push_back(chunk.size() == 1 ? chunk[0]
+                                       : (*this)(op::CONCAT, std::span<Value *const>(chunk),
+                                                 std::span<const NamedAttr>(&attr, 1)));
+    }
+    now = std::move(next);
+  }
+  return now[0];
 }
 
 Value *Emit::tile(Value *x, const Dims &times) {

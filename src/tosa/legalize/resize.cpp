@@ -15,7 +15,7 @@ namespace {
 
 namespace a = aten::op;
 
-constexpr i64 kLargestScale = 2048; ///< MAX_SCALE of level 8K
+constexpr i64 kLargestScale = 2048; ///< what the numerator of a scale may be
 
 struct Sizes {
   i64 in[2];
