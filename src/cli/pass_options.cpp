@@ -11,7 +11,14 @@ namespace chute::cli {
 namespace {
 
 /// What passes look up in their settings; a name that none of them reads is a spelling mistake.
-constexpr std::array<std::string_view, 1> kSettings{"fold_growth_limit"};
+constexpr std::array<std::string_view, 3> kSettings{"fold_growth_limit", "mx", "quant_io"};
+
+std::string joined_settings() {
+  std::string text;
+  for (std::string_view name : kSettings)
+    text += (text.empty() ? "" : ", ") + std::string(name);
+  return text;
+}
 
 } // namespace
 
@@ -44,7 +51,7 @@ bool PassOptions::fill(pass::PipelineOptions &out, Diagnostics &diagnostics) con
     else if (const auto name = std::string_view(s).substr(0, equals);
              std::find(kSettings.begin(), kSettings.end(), name) == kSettings.end())
       usage("cli.set", "no pass has a setting '" + std::string(name) + "'",
-            "the settings are: " + std::string(kSettings[0]));
+            "the settings are: " + joined_settings());
     else
       out.settings[s.substr(0, equals)] = s.substr(equals + 1);
   }

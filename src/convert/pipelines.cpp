@@ -9,7 +9,8 @@ const std::vector<std::string> &core_aten_pipeline() {
       "decompose",      // composites become core operators
       "check-core",     // whatever is left is reported, all of it at once
       "fold-constants", // shapes, masks, positions and folded weights become constants
-      "cse",            // attention heads and rotary embeddings repeat the same arithmetic
+      "expand-quantization", // run-time scales, tokens, groups, microscaling: arithmetic
+      "cse",                 // attention heads and rotary embeddings repeat the same arithmetic
       "dce",
   };
   return passes;

@@ -42,6 +42,10 @@ inline bool is_affine(ir::Type t) {
           t.quant()->kind == ir::QuantKind::PerChannel) &&
          ir::is_integer(t.element());
 }
+/// Blocks of microscaling elements.
+inline bool is_mx(ir::Type t) {
+  return t.is_tensor() && t.quant() && t.quant()->kind == ir::QuantKind::MX;
+}
 inline bool is_per_tensor(ir::Type t) {
   return is_affine(t) && t.quant()->kind == ir::QuantKind::PerTensor;
 }

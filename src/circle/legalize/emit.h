@@ -74,6 +74,12 @@ public:
   /// PAD, or PADV2 for another value; pairs (before, after) per dimension; `x` itself when all are
   /// zero.
   Value *pad(Value *x, const Dims &pairs, std::optional<double> value = {});
+  /// `stored` has the parameters.
+  Value *quantize(Value *x, Type stored) { return typed(op::QUANTIZE, {x}, {}, stored); }
+  Value *dequantize(Value *q) {
+    return typed(op::DEQUANTIZE, {q}, {},
+                 context().tensor_type(ElementType::F32, q->type().shape()));
+  }
   Value *reduce(OpCode code, Value *x, const Dims &axes, bool keep);
   Value *concat(std::span<Value *const> parts, i64 axis);
   /// A rank-1 i32 value holding `shape`; dimensions that are symbolic are read from one of
@@ -116,5 +122,6 @@ void add_indexing_rules(pass::PatternSet &set);
 void add_scatter_rules(pass::PatternSet &set);
 void add_resize_rules(pass::PatternSet &set);
 void add_quantize_rules(pass::PatternSet &set);
+void add_mx_rules(pass::PatternSet &set);
 
 } // namespace chute::circle

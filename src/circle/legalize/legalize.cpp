@@ -21,6 +21,7 @@ const pass::PatternSet &legalize_patterns() {
     add_scatter_rules(s);
     add_resize_rules(s);
     add_quantize_rules(s);
+    add_mx_rules(s);
     return s;
   }();
   return set;

@@ -30,12 +30,6 @@ const Quantization *quantization_of(ir::Context &ctx, const AffineForm &f) {
   return ctx.quantization(q);
 }
 
-Value *quantize(Emit &e, Value *x, Type stored) { return e.typed(op::QUANTIZE, {x}, {}, stored); }
-Value *dequantize(Emit &e, Value *q) {
-  const Type real = e.context().tensor_type(ElementType::F32, q->type().shape());
-  return e.typed(op::DEQUANTIZE, {q}, {}, real);
-}
-
 /// The reals that lie within the range of a form narrower than its integer type. Narrow-range
 /// symmetric forms (-127, -32767) keep the type's whole range: the values differ by one step and
 /// only below what the form can hold.
@@ -77,7 +71,7 @@ Value *quantized(Emit &e, Value *x, const AffineForm &f, ElementType storage) {
   if (const ir::Constant *c = constant_of(x); c && narrow)
     if (Value *q = clamped_constant(e, *c, f, stored))
       return q;
-  return quantize(e, narrow ? clamped(e, x, f, storage) : x, stored);
+  return e.quantize(narrow ? clamped(e, x, f, storage) : x, stored);
 }
 
 Value *fake(Emit &e, const AffineForm &f) {
@@ -95,7 +89,7 @@ Value *fake(Emit &e, const AffineForm &f) {
                            "calibrate the model again before exporting it");
   Value *q = quantized(e, x, f, *storage);
   const ir::Op *p = x->producer();
-  return p && p->opcode() == op::DEQUANTIZE && p->operand(0) == q ? x : dequantize(e, q);
+  return p && p->opcode() == op::DEQUANTIZE && p->operand(0) == q ? x : e.dequantize(q);
 }
 
 bool lower_fake(ir::Op &op, pass::Rewriter &rw) {
@@ -155,7 +149,7 @@ bool lower_dequantize(ir::Op &op, pass::Rewriter &rw) {
     static_cast<void>(e.unsupported("with other parameters than its operand was quantized with"));
     return false;
   }
-  return e.finish(dequantize(e, q));
+  return e.finish(e.dequantize(q));
 }
 
 } // namespace

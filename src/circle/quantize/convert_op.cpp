@@ -89,7 +89,7 @@ const ir::Constant *OpConverter::store(const ir::Constant &numbers, ir::Type typ
 
 Value *OpConverter::constant(Op &position, const Value *x, ir::Type type) {
   const ir::Constant *c = constant_of(x);
-  if (!c || !is_real(x))
+  if (!c || !is_real(x) || !is_affine(type))
     return nullptr;
   const ir::Constant *q = store(*c, type);
   return q ? ir::Builder(graph_, *position.parent(), &position).constant(q) : nullptr;
@@ -120,8 +120,10 @@ Value *OpConverter::constant_on_grid(Op &position, const Value *x, ir::Type like
 bool OpConverter::plan_input(Op &p, u32 operand, ElementType width) {
   Value *q = stored(p.operand(operand));
   ir::Type type = q->type();
+  if (!is_per_tensor(type) && constant_of(q))
+    return plan_numbers(p, operand, width, *constant_of(q));
   if (!is_per_tensor(type)) {
-    left(p, "an operand that is no weight has a scale for each channel");
+    left(p, "an operand that is no weight has a scale for each channel or block");
     return false;
   }
   if (type.element() != width) {
@@ -142,14 +144,18 @@ bool OpConverter::plan_constant(Op &p, u32 operand, ElementType width) {
     left(p, "an operand has no scale and zero point");
     return false;
   }
-  const std::vector<float> values = quant::real_values(*c);
+  return plan_numbers(p, operand, width, *c);
+}
+
+bool OpConverter::plan_numbers(Op &p, u32 operand, ElementType width, const ir::Constant &c) {
+  const std::vector<float> values = quant::real_values(c);
   const std::optional<quant::Fit> fit = quant::fit(values, width);
   if (!fit || (width != ElementType::I16 && !fit->exact())) {
     left(p, "a constant operand has no scale and zero point, and rounding would change it");
     return false;
   }
   const ir::Quantization *q = quant::per_tensor(graph_.context(), fit->scale, fit->zero_point);
-  plan_.push_back({operand, nullptr, quant::stored_type(graph_.context(), c->type, width, q), c});
+  plan_.push_back({operand, nullptr, quant::stored_type(graph_.context(), c.type, width, q), &c});
   return true;
 }
 
@@ -163,7 +169,7 @@ bool OpConverter::plan_weighted(Op &p, const RoleInfo &role, ElementType width) 
     return false;
   }
   const ir::Quantization *q = w->type().quant();
-  if (!constant_of(w)) {
+  if (!constant_of(w) || !is_affine(w->type())) {
     if (!plan_input(p, role.weight, width))
       return false;
   } else if (q->kind == ir::QuantKind::PerChannel && q->axis != role.channel) {
@@ -228,7 +234,7 @@ bool OpConverter::to_integers(Op &p) {
   for (const ir::Use *u = p.result()->first_use(); u; u = u->next()) {
     const ir::Type t = u->owner()->result()->type();
     if (!is_per_tensor(t)) {
-      left(p, "its result is quantized with a scale for each channel");
+      left(p, "its result is quantized with a scale for each channel or block");
       return false;
     }
     if (!result || finer(t, result))

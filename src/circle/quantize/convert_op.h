@@ -47,6 +47,8 @@ private:
 
   bool plan_input(ir::Op &p, u32 operand, ir::ElementType width);
   bool plan_constant(ir::Op &p, u32 operand, ir::ElementType width);
+  /// Parameters for a constant that has none, or one scale per channel where one per tensor is due.
+  bool plan_numbers(ir::Op &p, u32 operand, ir::ElementType width, const ir::Constant &c);
   bool plan_weighted(ir::Op &p, const RoleInfo &role, ir::ElementType width);
   bool plan_bias(ir::Op &p, const RoleInfo &role, ir::ElementType width, ir::Type input,
                  ir::Type weight);

@@ -18,6 +18,7 @@
 // What has no such form keeps QUANTIZE and DEQUANTIZE around operators on reals.
 //
 // Cost: one walk in order; each operator is changed at most once, in place.
+#include "circle/legalize/emit.h"
 #include "circle/passes.h"
 #include "circle/quantize/convert_op.h"
 #include "circle/quantize/storage.h"
@@ -30,6 +31,8 @@ namespace {
 using ir::Op;
 using ir::Value;
 using quant::is_per_tensor;
+
+constexpr const char *kManyScales = "its operand has a scale for each channel or block";
 
 class Folder {
 public:
@@ -101,10 +104,10 @@ private:
     if (role.role == Role::Negate && !convert_.is_symmetric(like))
       return;
     if (role.role != Role::Move && !is_per_tensor(like))
-      return;
+      return convert_.left(op, kManyScales);
     const ir::Quantization *moved = moved_quantization(graph_.context(), op, where, like.quant());
     if (!moved && role.role != Role::Index)
-      return convert_.left(op, "its operand has a scale for each channel");
+      return convert_.left(op, kManyScales);
     operands_.clear();
     for (u32 i = 0; i < op.num_operands(); ++i) {
       Value *v = op.operand(i);
@@ -116,7 +119,7 @@ private:
       if (operands_[i] != op.operand(i))
         graph_.set_operand(&op, i, operands_[i]);
     ++ctx_.counters.rewrites;
-    if (role.role == Role::Index)
+    if (role.role == Role::Index || fold_constant(op, where, moved))
       return;
     for (Value &v : op.results()) {
       if (!is_real(&v))
@@ -125,6 +128,22 @@ private:
       if (v.has_uses())
         dequantize_uses(graph_, &v);
     }
+  }
+
+  /// A stored constant that is only seen in another arrangement becomes that arrangement.
+  bool fold_constant(Op &op, u32 where, const ir::Quantization *moved) {
+    const ir::Constant *c = constant_of(op.operand(where));
+    const ir::Constant *out = c ? moved_constant(graph_, op, *c, moved) : nullptr;
+    if (!out)
+      return false;
+    ir::Builder b(graph_, *op.parent(), &op);
+    b.set_loc(op.loc());
+    Value *stored_value = b.constant(out);
+    const ir::Type real = op.result()->type();
+    Op *d = b.create_typed(op::DEQUANTIZE, std::span(&stored_value, 1), {}, std::span(&real, 1));
+    graph_.replace_all_uses(op.result(), d->result());
+    graph_.erase(&op);
+    return true;
   }
 
   // --- QUANTIZE meets what makes its operand -----------------------------------------------------

@@ -4,7 +4,8 @@
 //   input %x: f32, quantize(%x)   → input %x: i16 with the parameters
 //   return dequantize(%q)         → return %q
 //
-// One note names the inputs and outputs concerned with their parameters: a caller has to store and
+// Only with one scale per tensor: a caller of a tensor with one per channel keeps reals. One note
+// names the inputs and outputs concerned with their parameters: a caller has to store and
 // read real numbers as scale * (stored - zero point). Setting quant_io: `integer` (default), as the
 // format's quantizers leave a file, or `float`, which keeps the program's types.
 #include "circle/passes.h"
@@ -23,13 +24,18 @@ using ir::Value;
 
 std::string describe(ir::Type t) {
   const ir::Quantization &q = *t.quant();
+  if (quant::is_mx(t))
+    return std::string(ir::element_type_name(t.element())) + " in blocks along dimension " +
+           std::to_string(q.axis);
   char text[96];
-  if (q.kind == ir::QuantKind::PerTensor)
-    std::snprintf(text, sizeof text, "%.9g * (stored - %lld)", static_cast<double>(q.scales[0]),
-                  static_cast<long long>(q.zero_points[0]));
-  else
-    std::snprintf(text, sizeof text, "%zu scales along dimension %d", q.scales.size(), q.axis);
+  std::snprintf(text, sizeof text, "%.9g * (stored - %lld)", static_cast<double>(q.scales[0]),
+                static_cast<long long>(q.zero_points[0]));
   return std::string(ir::element_type_name(t.element())) + ", " + text;
+}
+
+/// What callers can store: whole bytes with one scale, or blocks.
+bool is_portable(ir::Type t) {
+  return quant::is_mx(t) || (quant::is_per_tensor(t) && ir::element_bits(t.element()) >= 8);
 }
 
 void note(pass::PassContext &ctx, const std::string &object, ir::Type t) {
@@ -68,7 +74,7 @@ void quantize_interface(pass::PassContext &ctx) {
   for (const ir::InputInfo &in : graph.inputs()) {
     Value *x = in.value;
     const ir::Type t = x && is_real(x) ? common_quantization(x) : ir::Type();
-    if (!t)
+    if (!t || !is_portable(t))
       continue;
     graph.set_type(x, t);
     for (ir::Use &u : x->uses()) {
@@ -84,7 +90,7 @@ void quantize_interface(pass::PassContext &ctx) {
     if (out.operand < 0 || !ret)
       continue;
     const auto i = static_cast<u32>(out.operand);
-    if (Value *q = stored(ret->operand(i))) {
+    if (Value *q = stored(ret->operand(i)); q && is_portable(q->type())) {
       graph.set_operand(ret, i, q);
       ++ctx.counters.rewrites;
       note(ctx, "output " + out.name, q->type());

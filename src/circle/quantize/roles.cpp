@@ -102,27 +102,6 @@ Table make_table() {
   return t;
 }
 
-/// The dimension of `to` that holds exactly the elements of dimension `axis` of `from`; -1 when
-/// reshaping splits or merges it.
-int same_dimension(std::span<const SymInt> from, std::span<const SymInt> to, int axis) {
-  const auto product = [](std::span<const SymInt> shape) {
-    i64 n = 1;
-    for (SymInt d : shape) {
-      if (d.is_symbolic())
-        return i64{-1};
-      n *= d.value();
-    }
-    return n;
-  };
-  const i64 before = product(from.first(static_cast<size_t>(axis)));
-  const i64 after = product(from.subspan(static_cast<size_t>(axis) + 1));
-  for (size_t i = 0; i < to.size(); ++i)
-    if (to[i] == from[static_cast<size_t>(axis)] && before >= 0 && after >= 0 &&
-        product(to.first(i)) == before && product(to.subspan(i + 1)) == after)
-      return static_cast<int>(i);
-  return -1;
-}
-
 } // namespace
 
 RoleInfo role_of(const ir::Op &op) {
@@ -133,30 +112,6 @@ RoleInfo role_of(const ir::Op &op) {
   if ((r.role == Role::Move || r.role == Role::Order) && has_activation(op))
     r.role = op.opcode() == op::CONCATENATION ? Role::None : Role::Arithmetic;
   return r;
-}
-
-const ir::Quantization *moved_quantization(ir::Context &ctx, const ir::Op &op, u32 operand,
-                                           const ir::Quantization *q) {
-  if (q->kind == ir::QuantKind::PerTensor)
-    return q;
-  if (q->kind != ir::QuantKind::PerChannel)
-    return nullptr;
-  int axis = -1;
-  const OpCode c = op.opcode();
-  if (c == op::TRANSPOSE) {
-    const Transposed t = transposed(op.result());
-    for (size_t i = 0; i < t.perm.size(); ++i)
-      if (t.perm[i] == q->axis)
-        axis = static_cast<int>(i);
-  } else if (c == op::RESHAPE || c == op::SQUEEZE || c == op::EXPAND_DIMS) {
-    axis =
-        same_dimension(op.operand(operand)->type().shape(), op.result()->type().shape(), q->axis);
-  }
-  if (axis < 0)
-    return nullptr;
-  ir::Quantization out = *q;
-  out.axis = axis;
-  return ctx.quantization(out);
 }
 
 } // namespace chute::circle

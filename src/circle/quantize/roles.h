@@ -36,9 +36,14 @@ inline bool is_data(const RoleInfo &r, u32 operand) {
 }
 
 /// The parameters of the result when `op` (Move) moves a tensor with parameters `q`: per-channel
-/// ones follow TRANSPOSE and reshapes that leave their dimension whole. Null when no parameters say
-/// the same about the result.
+/// ones follow TRANSPOSE, slices and reshapes that leave their dimension whole. Null when no
+/// parameters say the same about the result.
 const ir::Quantization *moved_quantization(ir::Context &ctx, const ir::Op &op, u32 operand,
                                            const ir::Quantization *q);
+
+/// The result of `op` (TRANSPOSE, a slice or a reshape) when it moves the stored constant `c` and
+/// the result has parameters `q`: a view where there is one. Null for other operators.
+const ir::Constant *moved_constant(ir::Graph &graph, const ir::Op &op, const ir::Constant &c,
+                                   const ir::Quantization *q);
 
 } // namespace chute::circle

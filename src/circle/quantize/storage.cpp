@@ -7,15 +7,19 @@ namespace chute::circle {
 using ir::Op;
 using ir::Value;
 
+namespace {
+bool is_storage(ir::Type t) { return quant::is_affine(t) || quant::is_mx(t); }
+} // namespace
+
 Value *stored(const Value *v) {
   const Op *p = v ? v->producer() : nullptr;
-  if (!p || p->opcode() != op::DEQUANTIZE || !quant::is_affine(p->operand(0)->type()))
+  if (!p || p->opcode() != op::DEQUANTIZE || !is_storage(p->operand(0)->type()))
     return nullptr;
   return p->operand(0);
 }
 
 bool is_quantize(const Op &op) {
-  return op.opcode() == op::QUANTIZE && quant::is_affine(op.result()->type());
+  return op.opcode() == op::QUANTIZE && is_storage(op.result()->type());
 }
 
 bool only_quantized(const Value *v) {

@@ -6,9 +6,9 @@
 /// QUANTIZE and DEQUANTIZE as the quantization passes see them. Internal to circle/quantize.
 namespace chute::circle {
 
-/// The stored integers that a value is the reals of; null when it is no DEQUANTIZE of affine ones.
+/// The stored integers (or MX blocks) that a value is the reals of; null when it is no DEQUANTIZE.
 ir::Value *stored(const ir::Value *v);
-/// Whether an operator is a QUANTIZE of reals or of integers to affine integers.
+/// Whether an operator is a QUANTIZE of reals or of integers, to affine integers or MX blocks.
 bool is_quantize(const ir::Op &op);
 inline bool is_real(const ir::Value *v) {
   return v && v->type().is_tensor() && v->type().element() == ir::ElementType::F32;

@@ -6,6 +6,7 @@
 #include "eval/kernels/families.h"
 #include "eval/parallel.h"
 #include "eval/strided.h"
+#include "quant/mx.h"
 
 #include <algorithm>
 #include <cmath>
@@ -153,7 +154,34 @@ Status k_switched(KernelContext &ctx) {
   return {};
 }
 
+/// Real numbers rounded to a microscaling format. Its integers are no tensors of their own here:
+/// quantize_mx rounds and dequantize_mx hands on.
+Status k_mx(KernelContext &ctx) {
+  const Tensor &x = ctx.in(0);
+  const std::optional<quant::MxFormat> format = quant::mx_format(ctx.text("elem_format"));
+  EVAL_REQUIRE(format, "the element format is unknown");
+  EVAL_REQUIRE(ctx.text("shared_exp_method") == "max" && ctx.text("round") == "nearest",
+               "only shared_exp_method 'max' and round 'nearest' are defined");
+  const int axis = wrap_dim(ctx.integer("axis"), x.rank());
+  EVAL_REQUIRE(axis >= 0 && axis < x.rank() && x.element() == ElementType::F32,
+               "blocks lie along a dimension of f32 numbers");
+  Tensor out = Tensor::allocate(ElementType::F32, x.shape());
+  std::copy_n(x.data(), x.num_bytes(), out.mutable_data());
+  quant::mx_round(
+      {reinterpret_cast<float *>(out.mutable_data()), static_cast<size_t>(out.num_elements())},
+      out.shape(), axis, *format);
+  ctx.set(0, std::move(out));
+  return {};
+}
+Status k_same(KernelContext &ctx) {
+  ctx.set(0, ctx.in(0));
+  return {};
+}
+
 constexpr KernelEntry kEntries[] = {
+    {"circle_custom.mx_fake_quantize.default", k_mx},
+    {"circle_custom.quantize_mx.default", k_mx},
+    {"circle_custom.dequantize_mx.default", k_same},
     {"aten.fake_quantize_per_tensor_affine.default", k_numbers<Action::Fake>},
     {"aten.fake_quantize_per_tensor_affine_cachemask.default", k_numbers<Action::Fake>},
     {"aten.fake_quantize_per_tensor_affine.tensor_qparams", k_tensors<Action::Fake>},
