@@ -5,6 +5,7 @@
 #include "cli/graph_file.h"
 #include "support/text_file.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace chute::cli {
@@ -63,13 +64,38 @@ public:
     if (!model)
       return session.fail(std::move(model.error()));
     file.model = std::move(*model);
-    auto report = toolkit::cleanup(*file.model.graph, options_);
-    if (!report)
-      return session.fail(std::move(report.error()));
-    return finish(session, file, *before, *report);
+    toolkit::CleanupReport report;
+    for (u32 g = 0; g <= file.model.more.size(); ++g)
+      if (Status s = clean(file.model, g, report); !s)
+        return session.fail(std::move(s.error()));
+    return finish(session, file, *before, report);
   }
 
 private:
+  Status clean(circle::Model &model, u32 number, toolkit::CleanupReport &all) const {
+    auto made = toolkit::cleanup(number ? *model.more[number - 1] : *model.graph, options_);
+    if (!made)
+      return tl::unexpected(std::move(made.error()));
+    all.dead_operators += made->dead_operators;
+    all.unused_constants += made->unused_constants;
+    for (const auto &[name, n] : made->dead_by_name)
+      all.dead_by_name[name] += n;
+    all.pruned_inputs.insert(all.pruned_inputs.end(), made->pruned_inputs.begin(),
+                             made->pruned_inputs.end());
+    const auto &gone = made->pruned_positions;
+    for (circle::Signature &s : model.signatures) {
+      if (s.graph != number || gone.empty())
+        continue;
+      std::erase_if(s.inputs, [&](const circle::SignaturePort &p) {
+        return std::binary_search(gone.begin(), gone.end(), p.position);
+      });
+      for (circle::SignaturePort &p : s.inputs)
+        p.position -=
+            static_cast<u32>(std::lower_bound(gone.begin(), gone.end(), p.position) - gone.begin());
+    }
+    return {};
+  }
+
   int finish(Session &session, const GraphFile &file, const circle::FileCounts &before,
              const toolkit::CleanupReport &report) {
     // In memory first, so that what is counted is what was written.

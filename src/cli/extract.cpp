@@ -2,6 +2,8 @@
 
 #include "cli/graph_file.h"
 
+#include "toolkit/model.h"
+
 #include <cstdio>
 
 namespace chute::cli {
@@ -60,6 +62,7 @@ public:
                     "A .circle, .tflite, .pt2 or text IR file; - for standard input");
     args.option("-o,--output", output_,
                 "Write here (.circle, or text for .ir); - for standard output", true);
+    args.option("--signature", signature_, "Cut out of the subgraph of this signature");
     args.option("--ops", ops_, "Positions of operators: 3,5-9,12:20 (ends included)");
     args.option("--names", selection_.names, "Operators whose results have these names (globs)");
     args.option("--module", selection_.modules, "Operators of these modules (prefixes of names)");
@@ -90,9 +93,13 @@ public:
     auto file = open_graph(ctx, model_, true, session);
     if (!file)
       return session.fail(std::move(file.error()));
+    if (!signature_.empty())
+      if (Status s = choose_signature(file->model); !s)
+        return session.fail(std::move(s.error()));
     auto report = toolkit::extract(*file->model.graph, selection_);
     if (!report)
       return session.fail(std::move(report.error()));
+    toolkit::keep_one_graph(file->model);
     if (Status s = save_graph(*file, output_); !s)
       return session.fail(std::move(s.error()));
     const auto number = [](u64 n) { return std::to_string(n); };
@@ -109,8 +116,30 @@ public:
   }
 
 private:
+  /// Makes the graph of a signature the main one, under the names that the signature gives.
+  Status choose_signature(circle::Model &model) const {
+    std::string keys;
+    for (const circle::Signature &s : model.signatures) {
+      keys += (keys.empty() ? "" : ", ") + s.key;
+      if (s.key != signature_)
+        continue;
+      if (s.graph > 0)
+        std::swap(model.graph, model.more[s.graph - 1]);
+      for (const circle::SignaturePort &p : s.inputs)
+        model.graph->inputs()[p.position].name = p.name;
+      for (const circle::SignaturePort &p : s.outputs)
+        model.graph->outputs()[p.position].name = p.name;
+      model.signature_key = s.key;
+      return {};
+    }
+    return fail(ErrorKind::Usage, "toolkit.select.signature",
+                "there is no signature '" + signature_ + "'", {},
+                keys.empty() ? "the file has none" : "there are: " + keys);
+  }
+
   std::string model_;
   std::string output_;
+  std::string signature_;
   std::vector<std::string> ops_;
   std::vector<std::string> from_regex_;
   std::vector<std::string> to_regex_;

@@ -70,6 +70,12 @@ Status read_ir(ir::Context &ctx, const std::string &path, std::string_view text,
   return {};
 }
 
+Status to_stdout(const Result<std::vector<std::byte>> &bytes) {
+  if (!bytes)
+    return tl::unexpected(bytes.error());
+  return write_text("-", {reinterpret_cast<const char *>(bytes->data()), bytes->size()});
+}
+
 } // namespace
 
 Result<GraphFile> open_graph(ir::Context &ctx, const std::string &path, bool lower,
@@ -124,6 +130,14 @@ Status save_graph(const GraphFile &file, const std::string &path) {
   const ir::Graph &graph = *file.model.graph;
   if (ends_with(path, ".ir") || (path == "-" && file.format == FileFormat::Text))
     return write_text(path, ir::print(graph));
+  // What the format says beyond the graph lies in the file that was read.
+  if (file.model.origin) {
+    circle::ModelWriteOptions options;
+    options.compact = true;
+    if (path != "-")
+      return circle::write_model(file.model, path, options);
+    return to_stdout(circle::write_model_bytes(file.model, options));
+  }
   circle::WriteOptions options;
   options.description = file.model.description;
   options.signature_key = file.model.signature_key;
@@ -131,10 +145,7 @@ Status save_graph(const GraphFile &file, const std::string &path) {
   options.metadata = file.model.metadata;
   if (path != "-")
     return circle::write(graph, path, options);
-  auto bytes = circle::write_bytes(graph, options);
-  if (!bytes)
-    return tl::unexpected(std::move(bytes.error()));
-  return write_text(path, {reinterpret_cast<const char *>(bytes->data()), bytes->size()});
+  return to_stdout(circle::write_bytes(graph, options));
 }
 
 void say(const Session &session, const std::string &output, const std::string &text,

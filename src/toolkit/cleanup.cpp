@@ -28,16 +28,19 @@ Census census(const ir::Graph &graph, WorkCounters &work) {
   return out;
 }
 
-void prune_inputs(ir::Graph &graph, std::vector<std::string> &pruned) {
+void prune_inputs(ir::Graph &graph, CleanupReport &report) {
   std::vector<ir::InputInfo> kept;
   std::vector<u8> dropped(graph.num_value_ids(), 0);
+  u32 position = 0;
   for (ir::InputInfo &info : graph.inputs()) {
     if (info.value && !info.value->has_uses()) {
       dropped[info.value->id()] = 1;
-      pruned.push_back(info.name);
+      report.pruned_inputs.push_back(info.name);
+      report.pruned_positions.push_back(position);
     } else {
       kept.push_back(std::move(info));
     }
+    ++position;
   }
   graph.inputs() = std::move(kept);
   for (u32 i = graph.body().num_args(); i-- > 0;)
@@ -67,7 +70,7 @@ Result<CleanupReport> cleanup(ir::Graph &graph, const CleanupOptions &options) {
   }
   report.unused_constants = before.constants - after.constants;
   if (options.prune_inputs)
-    prune_inputs(graph, report.pruned_inputs);
+    prune_inputs(graph, report);
   return report;
 }
 

@@ -20,6 +20,7 @@ struct CleanupReport {
   std::map<std::string, u64> dead_by_name; ///< operator name -> number
   u64 unused_constants = 0;                ///< among the graph's, constants that nothing used
   std::vector<std::string> pruned_inputs;
+  std::vector<u32> pruned_positions; ///< among the inputs as they were
   WorkCounters work;
 };
 

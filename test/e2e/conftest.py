@@ -21,8 +21,8 @@ def models():
     return ROOT / "build" / "e2e" / "models"
 
 
-def chute(*arguments, expect=0, **more):
+def chute(*arguments, expect=0, timeout=60, **more):
     """Run the executable; its exit code must be `expect`."""
-    done = subprocess.run([CHUTE, *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
+    done = subprocess.run([CHUTE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **more)
     assert done.returncode == expect, f"chute {arguments[0]}: exit code {done.returncode}\n{done.stderr[-2000:]}"
     return done

@@ -283,11 +283,50 @@ def test_plan_to_standard_output_is_the_picture_alone(files):
     chute("plan", files / "decoder_small.circle", "--alignment", "3", expect=2)
 
 
+# --- reduce ----------------------------------------------------------------------------------------------------------
+
+def test_reduce_to_the_operator_that_the_command_looks_for(files, tmp_path):
+    look = f"{CHUTE} inspect {{}} --ir | grep -q circle.softmax"
+    made = report("reduce", files / "decoder_small.circle", "--test", look, "-o", tmp_path / "small.circle")
+    assert made["after"]["operators"] == 1 and made["after"]["bytes"] < 2000 and made["tests"] < 100
+    chute("verify", tmp_path / "small.circle")
+    assert not list(tmp_path.glob("*candidate*"))
+    again = tmp_path / "again.circle"
+    chute("reduce", files / "decoder_small.circle", "--test", look, "-o", again)
+    assert again.read_bytes() == (tmp_path / "small.circle").read_bytes()
+
+
+def test_reduce_a_difference_between_runtimes(files, tmp_path):
+    """The test is a program of its own: it runs tico's interpreter, and looks for a negative number in an output."""
+    script = tmp_path / "negative.py"
+    script.write_text(f"""import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import numpy as np, oracles
+values = [np.full(shape, 1, kind) for _, kind, shape in oracles.circle_inputs(sys.argv[1])]
+sys.exit(not any((o < 0).any() for o in oracles.run_reference(sys.argv[1], values)))
+""")
+    made = report("reduce", files / "mobilenet_small.circle", "--test", f"{sys.executable} {script}", "--most-tests", "6",
+                  "-o", tmp_path / "small.circle", timeout=300)
+    assert made["after"]["operators"] < made["before"]["operators"] // 2
+    subprocess.run([sys.executable, script, tmp_path / "small.circle"], check=True)
+
+
+def test_reduce_says_why_it_can_not(files, tmp_path):
+    small, model = tmp_path / "small.circle", files / "decoder_small.circle"
+    assert "toolkit.reduce.test" in chute("reduce", model, "--test", "false", "-o", small, expect=1).stderr
+    # A command that never ends says no.
+    chute("reduce", model, "--test", "sleep 100; true", "--timeout", "1", "-o", small, expect=1)
+    chute("reduce", model, "--test", "kill -9 $$; true", "-o", small, expect=1)
+    chute("reduce", model, "--test", "true", "-o", "-", expect=2)
+    chute("reduce", ROOT / "examples" / "decoder_small" / "model.pt2", "--test", "true", "-o", small, expect=2)
+    assert not small.exists()
+
+
 # --- every tool ------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("verb", ["extract", "cleanup"])
+@pytest.mark.parametrize("verb", ["extract", "cleanup", "reduce"])
 def test_bad_input_is_an_error_without_output(files, tmp_path, verb):
-    more = {"extract": ("--ops", "0")}.get(verb, ())
+    more = {"extract": ("--ops", "0"), "reduce": ("--test", "true")}.get(verb, ())
     data = (files / "decoder_small.circle").read_bytes()
     for bad in (b"", b"garbage", data[:100], data[:len(data) // 2], data[:8] + bytes(len(data) - 8)):
         (tmp_path / "bad.circle").write_bytes(bad)
