@@ -30,7 +30,7 @@ public:
     args.positional("input", input_, "The .pt2 archive");
     args.option("-o,--output", output_, "The .circle or .tosa file to write", true);
     args.option("--model", model_, "Which of an archive's models to convert");
-    args.option("--profile", profile_, "TOSA profile: fp, int or int+fp (default fp)");
+    args.option("--profile", profile_, "TOSA profile: fp, int or int+fp (default: what the program is)");
     args.option("--report", report_, "Write the file's interface to this JSON file");
     options_.declare(args);
   }
@@ -53,6 +53,8 @@ public:
     options.model = model_;
     if (!options_.fill(options.pipeline, session.diagnostics))
       return session.finish();
+    if (!profile_.empty())
+      options.pipeline.settings["tosa_profile"] = profile_;
     convert::ConvertReport report;
     bool ok = false;
     {

@@ -39,17 +39,19 @@ const std::vector<std::string> &circle_pipeline() {
 
 const std::vector<std::string> &tosa_pipeline() {
   static const std::vector<std::string> passes{
-      "drop-mutations",    // a block returns the user's outputs only
-      "narrow-types",      // TOSA 1.0 has no i64 and no f64
-      "expand-elementary", // inverse trigonometry and its kin: no target has them
-      "legalize-tosa",     // core ATen to TOSA operators, convolutions in channels-last order
-      "cse",               // one transpose per value, whoever asked for it
-      "tosa-sink-layouts", // neighbours that agree on a layout need no transposes between them
-      "tosa-fold-scale",   // per-channel scale and shift move into weights and bias
-      "tosa-simplify",     // what is left over
+      "drop-mutations",     // a block returns the user's outputs only
+      "narrow-types",       // TOSA 1.0 has no i64 and no f64
+      "expand-elementary",  // inverse trigonometry and its kin: no target has them
+      "legalize-tosa",      // core ATen to TOSA operators, convolutions in channels-last order
+      "tosa-fold-quantize", // integers between quantize and dequantize, tables, rescaling
+      "cse",                // one transpose per value, whoever asked for it
+      "tosa-sink-layouts",  // neighbours that agree on a layout need no transposes between them
+      "tosa-fold-scale",    // per-channel scale and shift move into weights and bias
+      "tosa-simplify",      // what is left over
       "cse",
       "dce",
-      "tosa-identities", // an input that is an output, an output listed twice
+      "tosa-quantize-interface", // i8 in, i8 out
+      "tosa-identities",         // an input that is an output, an output listed twice
   };
   return passes;
 }

@@ -1,6 +1,7 @@
 // legalize-tosa: see legalize.h. The families of rules lie beside this file.
 #include "tosa/legalize/legalize.h"
 
+#include "aten/quantization.h"
 #include "tosa/legalize/control.h"
 #include "tosa/legalize/emit.h"
 
@@ -31,7 +32,9 @@ void legalize(pass::PassContext &ctx) {
   localize_constants(ctx.graph);
   LegalizeState state;
   ctx.run(legalize_patterns(), &state);
-  pass::report_refusals(ctx.graph, state, is_tosa, "TOSA", "tosa.unsupported", ctx.diagnostics);
+  // Quantization is folded when all else is TOSA (tosa-fold-quantize).
+  const auto lowered = [](ir::OpCode code) { return is_tosa(code) || aten::has_affine_form(code); };
+  pass::report_refusals(ctx.graph, state, lowered, "TOSA", "tosa.unsupported", ctx.diagnostics);
 }
 
 } // namespace chute::tosa

@@ -1,5 +1,6 @@
 // linear and matmul. A constant matrix of weights makes a 1x1 convolution, which takes the bias;
 // two activations make MATMUL.
+#include "aten/quantization.h"
 #include "tosa/legalize/conv.h"
 
 #include <algorithm>
@@ -21,6 +22,14 @@ Value *by_weights(Emit &e, Value *x, Value *weights, Value *bias) {
   return e.reshape(y, out);
 }
 
+/// A constant, as it is or as a quantized program stores it.
+bool is_weight(const Value *v) {
+  if (constant_of(v))
+    return true;
+  const ir::Op *p = v->producer();
+  return p && aten::has_affine_form(p->opcode()) && constant_of(p->operand(0));
+}
+
 Value *linear(Emit &e) {
   Value *x = e.arg(0), *w = e.arg(1), *bias = e.arg(2);
   if (w->type().rank() != 2 || x->type().rank() < 1)
@@ -28,7 +37,7 @@ Value *linear(Emit &e) {
   if (!is_float(x))
     return e.unsupported("of integers", "use torch.matmul, or quantize the model");
   const bool fits = bias && bias->type().rank() == 1 && bias->type().dim(0) == w->type().dim(0);
-  if (constant_of(w) && (!bias || (fits && constant_of(bias))))
+  if (is_weight(w) && (!bias || (fits && is_weight(bias))))
     return by_weights(e, x, w, bias);
   const Dims in = static_dims(x);
   const i64 depth = in.back(), units = w->type().dim(0).value();

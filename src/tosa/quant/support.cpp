@@ -1,0 +1,137 @@
+// What the quantized rules share: reading dequantize and quantize operators, making RESCALE.
+#include "aten/quantization.h"
+#include "quant/params.h"
+#include "tosa/quant/fold.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chute::tosa {
+
+using aten::AffineForm;
+
+namespace {
+
+std::optional<AffineForm> form_of(const ir::Op *op, AffineForm::Step step) {
+  if (!op || !aten::has_affine_form(op->opcode()))
+    return std::nullopt;
+  auto form = aten::affine_form(*op);
+  if (!form || form->step != step)
+    return std::nullopt;
+  return std::move(*form);
+}
+
+std::vector<ir::OpCode> opcodes_with(std::string_view part) {
+  std::vector<ir::OpCode> out;
+  for (const ir::OpDef *def : ir::Registry::global().all())
+    if (aten::has_affine_form(def->opcode) && def->name.find(part) != std::string_view::npos)
+      out.push_back(def->opcode);
+  return out;
+}
+
+} // namespace
+
+std::vector<ir::OpCode> quantize_opcodes() { return opcodes_with(".quantize_per_tensor"); }
+std::vector<ir::OpCode> dequantize_opcodes() { return opcodes_with(".dequantize_per_"); }
+
+std::optional<Stored> stored_of(const Value *v) {
+  const ir::Op *op = v ? v->producer() : nullptr;
+  const auto form = form_of(op, AffineForm::Step::Dequantize);
+  if (!form || form->scales.size() != 1 || form->axis >= 0)
+    return std::nullopt;
+  return Stored{op->operand(0), op, static_cast<double>(form->scales[0]), form->zero_points[0]};
+}
+
+std::optional<Weights> weights_of(const Value *v) {
+  const ir::Op *op = v ? v->producer() : nullptr;
+  const auto form = form_of(op, AffineForm::Step::Dequantize);
+  if (!form || std::ranges::any_of(form->zero_points, [](i64 z) { return z != 0; }))
+    return std::nullopt;
+  return Weights{op->operand(0), std::vector<double>(form->scales.begin(), form->scales.end()),
+                 form->axis};
+}
+
+std::optional<Grid> grid_of(const ir::Op &quantize) {
+  const auto form = form_of(&quantize, AffineForm::Step::Quantize);
+  if (!form || form->scales.size() != 1 || form->axis >= 0)
+    return std::nullopt;
+  return Grid{static_cast<double>(form->scales[0]), form->zero_points[0], form->min, form->max,
+              quantize.result()->type().element()};
+}
+
+Value *dequantized(Emit &e, const ir::Op &like, Value *stored) {
+  std::vector<Value *> operands;
+  for (const ir::Use &u : like.operand_uses())
+    operands.push_back(u.value());
+  operands[0] = stored;
+  const std::vector<Attr> attrs(like.attrs().begin(), like.attrs().end());
+  const ir::Type type =
+      e.context().tensor_type(like.result()->type().element(), stored->type().shape());
+  ir::Op *copy = e.graph().create(like.opcode(), operands, attrs, std::span(&type, 1), e.op.loc());
+  e.graph().insert_before(*e.op.parent(), &e.op, copy);
+  return copy->result();
+}
+
+Value *rescale(Emit &e, Value *x, ElementType to, std::span<const double> scales, i64 in_zero,
+               i64 out_zero) {
+  const ElementType from = x->type().element();
+  if (from == to && scales.size() == 1 && scales[0] == 1 && in_zero == out_zero)
+    return x;
+  const bool wide = from != ElementType::I48; // i48 is multiplied by 16 bits only
+  const int bits = wide ? 31 : 15;
+  std::vector<i64> multipliers, shifts;
+  for (const double scale : scales) {
+    if (!(scale > 0) || !std::isfinite(scale))
+      return e.unsupported("with a scale that is zero or not finite");
+    int exponent = 0;
+    const double fraction = std::frexp(scale, &exponent); // in [0.5, 1)
+    auto multiplier = static_cast<i64>(std::llround(std::ldexp(fraction, bits)));
+    if (multiplier == i64{1} << bits) {
+      multiplier /= 2;
+      ++exponent;
+    }
+    i64 shift = bits - exponent;
+    for (; shift > 62; --shift)
+      multiplier /= 2;
+    if (shift < 2)
+      return e.unsupported("with scales too far apart");
+    multipliers.push_back(multiplier);
+    shifts.push_back(shift);
+  }
+  const i64 n = static_cast<i64>(scales.size());
+  const i64 dims[] = {n};
+  const ir::Type type = e.context().tensor_type(to, x->type().shape());
+  return e.typed(op::RESCALE,
+                 {x, e.constant_ints(wide ? ElementType::I32 : ElementType::I16, dims, multipliers),
+                  e.constant_ints(ElementType::I8, dims, shifts),
+                  e.single(from, static_cast<double>(in_zero)),
+                  e.single(to, static_cast<double>(out_zero))},
+                 {{"scale32", of(wide)},
+                  {"rounding_mode", e.str("SINGLE_ROUND")},
+                  {"per_channel", of(n > 1)},
+                  {"input_unsigned", of(false)},
+                  {"output_unsigned", of(false)}},
+                 type);
+}
+
+Value *centred(Emit &e, const Stored &s) {
+  if (s.element() == ElementType::I32)
+    return s.zero_point == 0 ? s.value : e.sub(s.value, static_cast<double>(s.zero_point));
+  return rescale(e, s.value, ElementType::I32, 1.0, s.zero_point, 0);
+}
+
+i64 on_grid(const Grid &g, double real) {
+  const double stored = std::nearbyint(real / g.scale) + static_cast<double>(g.zero_point);
+  return !(stored > static_cast<double>(g.min)) ? g.min
+         : stored >= static_cast<double>(g.max) ? g.max
+                                                : static_cast<i64>(stored);
+}
+
+Value *limited(Emit &e, Value *x, const Grid &g) {
+  const auto whole = quant::range_of(g.element);
+  if (!whole || (g.min <= whole->min && g.max >= whole->max))
+    return x;
+  return e(op::CLAMP, {x}, {{"min_val", of(g.min)}, {"max_val", of(g.max)}});
+}
+
+} // namespace chute::tosa
