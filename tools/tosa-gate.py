@@ -12,7 +12,7 @@ import json
 import pathlib
 import sys
 
-FLOORS = {"fp": 141}
+FLOORS = {"fp": 141, "int": 140}
 LAYOUT = ("TRANSPOSE", "RESHAPE")
 
 

@@ -107,13 +107,26 @@ private:
                                            const std::string &where) {
     const auto n = static_cast<size_t>(type.has_static_shape() ? type.num_elements() : -1);
     const auto size = static_cast<size_t>(ir::element_bytes(type.element()));
-    const size_t expected = is_packed(type.element()) ? (n + 1) / 2 : n * size;
+    const bool wide = type.element() == ElementType::I48;
+    const size_t expected =
+        is_packed(type.element()) ? (n + 1) / 2 : n * (wide ? kBytesOfI48 : size);
     // An empty `data` of an empty tensor is no field at all; surplus bytes are harmless.
     if (!type.has_static_shape() || data.size() < expected)
       return bad("tosa.read.tensor",
                  "has " + std::to_string(data.size()) + " bytes of data, not " +
                      std::to_string(expected),
                  where);
+    if (wide) {
+      std::byte *out = nullptr;
+      const ir::Constant *c = graph_.add_buffer(type, &out);
+      for (size_t i = 0; i < n; ++i) {
+        u64 bits = 0;
+        std::memcpy(&bits, data.data() + i * kBytesOfI48, kBytesOfI48);
+        const i64 value = static_cast<i64>(bits << 16) >> 16;
+        std::memcpy(out + i * sizeof value, &value, sizeof value);
+      }
+      return c;
+    }
     if (is_packed(type.element())) {
       std::byte *out = nullptr;
       const ir::Constant *c = graph_.add_buffer(type, &out);

@@ -133,6 +133,16 @@ private:
       }
       return data;
     }
+    if (c.type.element() == ir::ElementType::I48) { // in memory the low six bytes of eight
+      const size_t n = size / sizeof(i64);
+      std::vector<std::byte> plain(size);
+      c.copy_dense(plain.data());
+      fbb_->ForceVectorAlignment(n * kBytesOfI48, 1, 8);
+      const auto data = fbb_->CreateUninitializedVector(n * kBytesOfI48, 1, &to);
+      for (size_t i = 0; i < n; ++i)
+        std::memcpy(to + i * kBytesOfI48, plain.data() + i * sizeof(i64), kBytesOfI48);
+      return data;
+    }
     fbb_->ForceVectorAlignment(size, 1, 8);
     const auto data = fbb_->CreateUninitializedVector(size, 1, &to);
     c.copy_dense(reinterpret_cast<std::byte *>(to));

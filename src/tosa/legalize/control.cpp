@@ -2,12 +2,43 @@
 // lowered where they are.
 #include "tosa/legalize/control.h"
 
+#include "aten/quantization.h"
 #include "ir/walk.h"
 #include "tosa/legalize/emit.h"
 
 namespace chute::tosa {
 
 namespace a = aten::op;
+
+namespace {
+
+/// A constant, or the weights that a quantize or dequantize operator makes of some.
+bool is_constant_expression(const Value *v) {
+  const ir::Op *p = v ? v->producer() : nullptr;
+  if (!p || constant_of(v))
+    return p != nullptr;
+  if (!aten::has_affine_form(p->opcode()))
+    return false;
+  for (const ir::Use &u : p->operand_uses())
+    if (u.value() && !constant_of(u.value()))
+      return false;
+  return true;
+}
+
+Value *copied(ir::Builder &b, const ir::Op &p) {
+  if (const ir::Constant *c = constant_of(p.result()))
+    return b.constant(c);
+  std::vector<Value *> operands;
+  for (const ir::Use &u : p.operand_uses())
+    operands.push_back(u.value() ? b.constant(constant_of(u.value())) : nullptr);
+  std::vector<NamedAttr> attrs;
+  for (size_t i = 0; i < p.def().attrs.size(); ++i)
+    attrs.push_back({p.def().attrs[i].name, p.attr(static_cast<u32>(i))});
+  const Type type = p.result()->type();
+  return b.create_typed(p.opcode(), operands, attrs, std::span(&type, 1))->result();
+}
+
+} // namespace
 
 void localize_constants(ir::Graph &graph) {
   ir::walk(graph, [&](ir::Op &op) {
@@ -17,8 +48,7 @@ void localize_constants(ir::Graph &graph) {
     // What a loop carries changes from round to round.
     const u32 first = op.segment(1).first;
     for (u32 i = first; i < op.num_operands(); ++i) {
-      const ir::Constant *c = pass::constant_of(op.operand(i));
-      if (!c)
+      if (!is_constant_expression(op.operand(i)))
         continue;
       for (ir::Region *r : op.regions()) {
         const u32 at = loop ? i : i - first;
@@ -26,7 +56,7 @@ void localize_constants(ir::Graph &graph) {
           continue;
         ir::Builder b(graph, *r, r->front());
         b.set_loc(op.operand(i)->producer()->loc());
-        graph.replace_all_uses(r->arg(at), b.constant(c));
+        graph.replace_all_uses(r->arg(at), copied(b, *op.operand(i)->producer()));
       }
     }
   });

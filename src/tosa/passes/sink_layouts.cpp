@@ -198,7 +198,8 @@ std::optional<Dims> hidden_shape(const Value *v) {
 /// A constant that only varies along the last dimension, for an operand of shape `shape`.
 Value *along_last(Op &op, Rewriter &rw, Value *v, const Dims &shape, bool dry) {
   const Dims own = static_dims(v);
-  if (product_of(own) == 1)
+  // A computed number would get a reshape of its own, for the next round to take away again.
+  if (product_of(own) == 1 && (constant_of(v) || own.size() == shape.size()))
     return dry ? v : make_reshape(rw, op, v, Dims(shape.size(), 1));
   if (!constant_of(v) || shape.empty() || own.back() != shape.back() ||
       product_of(own) != own.back())

@@ -144,6 +144,7 @@ const pass::PatternSet &patterns(bool whole) {
     if (whole) {
       add_quantized_sum_rules(s);
       add_quantized_product_rules(s);
+      add_quantized_control_rules(s);
     }
     return s;
   };

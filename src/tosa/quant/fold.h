@@ -65,10 +65,15 @@ Value *limited(Emit &e, Value *x, const Grid &g);
 /// Bits by which sums of two 8- or 16-bit tensors are refined before they are rounded.
 inline int refinement(ElementType e) { return e == ElementType::I16 ? 14 : 20; }
 
+/// A quantize or dequantize operator of that grid, made by `b`.
+Value *quantize_by(ir::Builder &b, Value *real, const Grid &g);
+Value *dequantize_by(ir::Builder &b, Value *stored, const Grid &g);
+
 void add_quantized_movement_rules(pass::PatternSet &set);
 void add_quantized_table_rules(pass::PatternSet &set);
 void add_quantized_sum_rules(pass::PatternSet &set);
 void add_quantized_product_rules(pass::PatternSet &set);
+void add_quantized_control_rules(pass::PatternSet &set);
 
 /// Every operator that rounds real numbers to a grid.
 std::vector<ir::OpCode> quantize_opcodes();

@@ -3,9 +3,9 @@
 //   %q = quantize(%x: f32)   ... %q ...   ->   %x: i8 with scale and zero point   ... %x ...
 //
 // An input that is quantized in several ways, or used as a real as well, stays real. Then every
-// quantize or dequantize operator that is left stands beside an operator on reals that has no integer
-// form. With the profile int+fp it becomes arithmetic (CAST, MUL, ADD, CLAMP); otherwise it is refused
-// by name. Runs last: rewrites of layouts need not keep parameters on types.
+// quantize or dequantize operator that is left stands beside an operator on reals that has no
+// integer form. With the profile int+fp it becomes arithmetic (CAST, MUL, ADD, CLAMP); otherwise it
+// is refused by name. Runs last: rewrites of layouts need not keep parameters on types.
 //
 // Setting: tosa_profile, what `--profile` says.
 #include "aten/quantization.h"

@@ -21,6 +21,24 @@ std::optional<AffineForm> form_of(const ir::Op *op, AffineForm::Step step) {
   return std::move(*form);
 }
 
+/// RESCALE of a small constant, as TOSA defines it: round half up, then saturate.
+Value *rescaled(Emit &e, const Value *x, ElementType to, i64 multiplier, i64 shift, i64 in_zero,
+                i64 out_zero) {
+  constexpr i64 kMostFolded = 1 << 16;
+  const auto values = x->type().num_elements() <= kMostFolded ? int_constant(x) : std::nullopt;
+  const auto whole = quant::range_of(to);
+  if (!values || !whole)
+    return nullptr;
+  std::vector<i64> out;
+  for (const i64 v : *values) {
+    const __int128 product =
+        static_cast<__int128>(v - in_zero) * multiplier + (__int128{1} << (shift - 1));
+    out.push_back(
+        std::clamp(static_cast<i64>(product >> shift) + out_zero, whole->min, whole->max));
+  }
+  return e.constant_ints(to, static_dims(x), out);
+}
+
 std::vector<ir::OpCode> opcodes_with(std::string_view part) {
   std::vector<ir::OpCode> out;
   for (const ir::OpDef *def : ir::Registry::global().all())
@@ -99,6 +117,9 @@ Value *rescale(Emit &e, Value *x, ElementType to, std::span<const double> scales
     shifts.push_back(shift);
   }
   const i64 n = static_cast<i64>(scales.size());
+  if (const ir::Constant *c = constant_of(x); n == 1 && c && c->has_data)
+    if (Value *folded = rescaled(e, x, to, multipliers[0], shifts[0], in_zero, out_zero))
+      return folded;
   const i64 dims[] = {n};
   const ir::Type type = e.context().tensor_type(to, x->type().shape());
   return e.typed(op::RESCALE,
@@ -118,6 +139,30 @@ Value *centred(Emit &e, const Stored &s) {
   if (s.element() == ElementType::I32)
     return s.zero_point == 0 ? s.value : e.sub(s.value, static_cast<double>(s.zero_point));
   return rescale(e, s.value, ElementType::I32, 1.0, s.zero_point, 0);
+}
+
+namespace {
+
+Value *convert_by(ir::Builder &b, ir::OpCode code, Value *x, ElementType to, const Grid &g) {
+  const std::initializer_list<NamedAttr> attrs{{"scale", of(g.scale)},
+                                               {"zero_point", of(g.zero_point)},
+                                               {"quant_min", of(g.min)},
+                                               {"quant_max", of(g.max)},
+                                               {"dtype", of(g.element)}};
+  const ir::Type type = b.context().tensor_type(to, x->type().shape());
+  return b
+      .create_typed(code, std::span(&x, 1), std::span(attrs.begin(), attrs.size()),
+                    std::span(&type, 1))
+      ->result();
+}
+
+} // namespace
+
+Value *quantize_by(ir::Builder &b, Value *real, const Grid &g) {
+  return convert_by(b, aten::op::qd_quantize_per_tensor, real, g.element, g);
+}
+Value *dequantize_by(ir::Builder &b, Value *stored, const Grid &g) {
+  return convert_by(b, aten::op::qd_dequantize_per_tensor, stored, ElementType::F32, g);
 }
 
 i64 on_grid(const Grid &g, double real) {
