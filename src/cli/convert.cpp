@@ -28,7 +28,8 @@ public:
   }
   void declare(Args &args) override {
     args.positional("input", input_, "The .pt2 archive");
-    args.option("-o,--output", output_, "The .circle or .tosa file to write", true);
+    args.option("-o,--output", output_, "The .circle, .tosa or .mlir (TOSA as text) file to write",
+                true);
     args.option("--model", model_, "Which of an archive's models to convert");
     args.option("--profile", profile_, "TOSA profile: fp, int or int+fp (default: what the program is)");
     args.option("--report", report_, "Write the file's interface to this JSON file");
@@ -37,11 +38,12 @@ public:
 
   int run(Session &session) override {
     session.diagnostics.set_file(input_);
-    const bool tosa = ends_with(output_, ".tosa");
+    const bool mlir = ends_with(output_, ".mlir");
+    const bool tosa = mlir || ends_with(output_, ".tosa");
     if (!tosa && !ends_with(output_, ".circle"))
       return usage(session, "cli.output.format",
-                   "the output's extension names the format, and only .circle and .tosa are known",
-                   output_, "name the output model.circle or model.tosa");
+                   "the output's extension names the format; .circle, .tosa and .mlir are known",
+                   output_, "name the output model.circle, model.tosa or model.mlir");
     if (!profile_.empty() && !tosa)
       return usage(session, "cli.output.profile", "a profile belongs to TOSA", profile_,
                    "name the output model.tosa");
@@ -61,8 +63,10 @@ public:
       Progress progress(session.quiet);
       options.on_phase = [&](std::string_view name) { progress.phase(name); };
       ok = convert::convert_pt2(input_, output_,
-                                tosa ? convert::Target::Tosa : convert::Target::Circle, options,
-                                session.diagnostics, report);
+                                mlir   ? convert::Target::Mlir
+                                : tosa ? convert::Target::Tosa
+                                       : convert::Target::Circle,
+                                options, session.diagnostics, report);
     }
     if (options_.wants_stats())
       std::fputs((session.json ? PassOptions::stats_json(report.passes)

@@ -6,6 +6,7 @@
 #include "ir/verifier.h"
 #include "pt2/reader.h"
 #include "support/trace.h"
+#include "tosa/mlir.h"
 #include "tosa/writer.h"
 
 namespace chute::convert {
@@ -25,6 +26,8 @@ Status write_file(const ir::Graph &graph, const std::string &to, Target target,
     report.bytes_written = stats.bytes;
     return s;
   }
+  if (target == Target::Mlir)
+    return tosa::write_mlir(graph, to);
   tosa::WriteStats stats;
   const Status s = tosa::write(graph, to, {}, &stats);
   report.ops_written = stats.operators;

@@ -13,7 +13,11 @@
 namespace chute::convert {
 
 /// What a program is lowered to.
-enum class Target : u8 { Circle, Tosa };
+enum class Target : u8 {
+  Circle,
+  Tosa, ///< a TOSA file
+  Mlir, ///< the same program as text of MLIR's tosa dialect
+};
 
 struct ConvertOptions {
   /// Threads that decode JSON and fold constants; the output is the same for any number. 0: one per

@@ -1,0 +1,50 @@
+"""Convert each exported program to TOSA, check the file, run it in Arm's reference model and compare with PyTorch.
+
+TOSA has static shapes, 32-bit integers and no double precision: cases with dynamic shapes are refused, f64 results are
+compared as f32.
+"""
+import json
+import subprocess
+
+import numpy as np
+import oracles
+import pytest
+from cases import CASES
+from conftest import CHUTE, chute
+
+REFUSED = 3  # exit code: the model holds something that chute can not lower
+
+# Cases that have no TOSA form, with what the refusal says.
+UNSUPPORTED = {}
+
+
+def run_reference_model(path, values):
+    import tosa_reference_model
+    outputs, status = tosa_reference_model.run(path.read_bytes(), values, verbosity="NONE", tosa_level="NONE")
+    if status != tosa_reference_model.GraphStatus.TOSA_VALID:
+        raise RuntimeError(str(status))
+    return [np.array(o) for o in outputs]
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if CASES[n].dynamic is None])
+def test_tosa(models, tmp_path, name):
+    pytest.importorskip("tosa_reference_model")
+    folder, case = models / name, CASES[name]
+    tosa, note = tmp_path / "model.tosa", tmp_path / "note.json"
+    done = subprocess.run([CHUTE, "convert", folder / "model.pt2", "-o", tosa, "--profile", "fp", "--report", note],
+                          capture_output=True, text=True, timeout=60)
+    if name in UNSUPPORTED:
+        assert done.returncode == REFUSED and UNSUPPORTED[name] in done.stderr, done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    chute("verify", tosa)
+    face = json.loads(note.read_text())["interface"]
+    want, inputs = oracles.load(folder / "expected.npz", "out"), oracles.load(folder / "inputs.npz", "in")
+    assert len(inputs) == len(face["inputs"])
+    given = [np.array(v, dtype=s["dtype"], order="C").reshape(s["shape"]) for v, s in zip(inputs, face["inputs"])]
+    got, why = oracles.apart(run_reference_model, tosa, given)
+    assert got is not None, why
+    got = [np.asarray(g).reshape(s["shape"]) for g, s in zip(got, face["outputs"])]
+    narrow = [w.astype(g.dtype) if w.dtype in (np.int64, np.float64) else w for g, w in zip(got, want)]
+    _, wrong = oracles.difference(got, narrow, max(case.rtol, 1e-4), max(case.atol, 1e-4))
+    assert not wrong, wrong
