@@ -15,7 +15,7 @@ from conftest import CHUTE, chute
 REFUSED = 3  # exit code: the model holds something that chute can not lower
 
 # Cases that have no TOSA form, with what the refusal says.
-UNSUPPORTED = {}
+UNSUPPORTED = {"add_uint8": "u8, which TOSA does not have"}
 
 
 def run_reference_model(path, values):
