@@ -2,6 +2,7 @@
 
 #include "circle/header_builder.h"
 #include "circle/reader.h"
+#include "support/mapped_file.h"
 #include "support/output_file.h"
 
 #include <cstring>
@@ -70,10 +71,15 @@ Status emit(Header &header, const std::vector<u64> &places, Sink &sink, WriteSta
         return s;
     }
     Status s;
-    if (!b.constant)
-      s = sink.write(b.raw);
-    else if (b.constant->is_dense() && ir::element_bits(b.constant->type.element()) != 4)
-      s = sink.write(b.constant->bytes());
+    const bool as_it_lies = !b.constant || (b.constant->is_dense() &&
+                                            ir::element_bits(b.constant->type.element()) != 4);
+    // Weights of a mapped file do not stay in memory once they are written.
+    if (as_it_lies)
+      MappedFile::stream(b.constant ? b.constant->bytes() : b.raw,
+                         [&](std::span<const std::byte> part) {
+                           s = sink.write(part);
+                           return s.has_value();
+                         });
     else
       s = sink.write(stored_bytes(*b.constant, b.bytes, stats));
     if (!s)

@@ -1,6 +1,7 @@
 #include "ir/constant.h"
 
 #include "support/check.h"
+#include "support/mapped_file.h"
 
 #include <cstring>
 #include <vector>
@@ -10,6 +11,9 @@
 namespace chute::ir {
 
 namespace {
+
+/// Constants from this size on leave memory again after they were hashed, where they are a file's.
+constexpr size_t kStreamBytes = size_t{8} << 20;
 
 /// Calls `emit(pointer, bytes)` for each longest contiguous run, in row-major order.
 template <class Emit>
@@ -72,6 +76,13 @@ const ContentHash &Constant::hash(u64 *bytes_hashed) const {
   XXH128_hash_t h;
   if (!has_data) {
     h = XXH3_128bits_withSeed(&id, sizeof(id), ~seed); // equal to itself only
+  } else if (is_dense() && dense_bytes() >= kStreamBytes) {
+    XXH3_state_t state{};
+    XXH3_128bits_reset_withSeed(&state, seed);
+    MappedFile::stream(bytes(), [&](std::span<const std::byte> part) {
+      return XXH3_128bits_update(&state, part.data(), part.size()) == XXH_OK;
+    });
+    h = XXH3_128bits_digest(&state);
   } else if (is_dense()) {
     h = XXH3_128bits_withSeed(data, dense_bytes(), seed);
   } else {

@@ -4,6 +4,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +17,17 @@ namespace {
 
 tl::unexpected<Diagnostic> open_error(const std::string &path, const std::string &reason) {
   return fail(ErrorKind::BadInput, "file.open", "the file can not be read: " + reason, path);
+}
+
+/// Where files are mapped now: begin to end.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte *, const std::byte *> ranges;
+};
+
+Mappings &mappings() {
+  static Mappings *all = new Mappings; // outlives every static owner of a file
+  return *all;
 }
 
 } // namespace
@@ -45,14 +59,41 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string &pa
       return open_error(path, std::strerror(code));
     }
     file->data_ = static_cast<const std::byte *>(data);
+    const std::lock_guard lock(mappings().mutex);
+    mappings().ranges[file->data_] = file->data_ + file->size_;
   }
   ::close(fd);
   return file;
 }
 
 MappedFile::~MappedFile() {
-  if (data_)
-    ::munmap(const_cast<std::byte *>(data_), size_);
+  if (!data_)
+    return;
+  {
+    const std::lock_guard lock(mappings().mutex);
+    mappings().ranges.erase(data_);
+  }
+  ::munmap(const_cast<std::byte *>(data_), size_);
+}
+
+void MappedFile::release(std::span<const std::byte> bytes) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes.size() < 64 * page)
+    return; // not worth a call of the operating system
+  const std::lock_guard lock(mappings().mutex);
+  const auto next = mappings().ranges.upper_bound(bytes.data());
+  if (next == mappings().ranges.begin())
+    return;
+  const auto &[begin, end] = *std::prev(next);
+  if (bytes.data() + bytes.size() > end)
+    return;
+  // Whole pages only: their edges may hold what others still read.
+  const size_t from = (static_cast<size_t>(bytes.data() - begin) + page - 1) / page * page;
+  const size_t to =
+      static_cast<size_t>(bytes.data() - begin + static_cast<ptrdiff_t>(bytes.size())) / page *
+      page;
+  if (from < to)
+    static_cast<void>(::madvise(const_cast<std::byte *>(begin) + from, to - from, MADV_DONTNEED));
 }
 
 void MappedFile::advise(size_t offset, size_t length, Access access) const {

@@ -40,6 +40,22 @@ public:
   /// A hint about the range; never fails, never changes what is read.
   void advise(size_t offset, size_t length, Access access) const;
 
+  /// Bytes that nobody reads soon: where they lie in a file that is mapped, their
+  /// pages stop counting as memory in use. Other bytes are left alone. Thread-safe.
+  static void release(std::span<const std::byte> bytes);
+  /// Calls `visit(part)` for parts of at most 32 MiB in order, and releases each after it. Stops at
+  /// the first part that `visit` returns false for.
+  template <class Visit>
+  static void stream(std::span<const std::byte> bytes, Visit &&visit) {
+    constexpr size_t kPart = size_t{32} << 20;
+    for (size_t at = 0; at < bytes.size(); at += kPart) {
+      const auto part = bytes.subspan(at, at + kPart < bytes.size() ? kPart : bytes.size() - at);
+      if (!visit(part))
+        return;
+      release(part);
+    }
+  }
+
 private:
   MappedFile() = default;
   std::string path_;
