@@ -158,12 +158,11 @@ private:
     const bool table = (o.opcode() == op::GATHER && index == 0) ||
                        (o.opcode() == op::EMBEDDING_LOOKUP && index == 1);
     if (table && scheme_.table != scheme_.activation)
-      return stored(o, v, scheme_.table,
-                    parameters(ctx_, range_of(c, false), scheme_.table, false));
+      return stored(o, v, scheme_.table, parameters(ctx_, range_of(c), scheme_.table, false));
     if (shared)
       return stored(o, v, scheme_.activation, shared);
     const float depth = o.num_results() ? plan_.mask_depth[o.result()->id()] : 0;
-    Range r = range_of(c, depth > 0);
+    Range r = range_of(c, depth > 0 ? -depth : 0);
     if (depth > 0)
       r.include({-depth, 0});
     return stored(o, v, scheme_.activation,

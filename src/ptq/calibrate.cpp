@@ -118,31 +118,39 @@ bool holds_masks(const ir::Value &v) {
 
 } // namespace
 
-Masks::Masks(const ir::Graph &graph) : masked_(graph.num_value_ids()) {
-  std::vector<bool> reaches(graph.num_value_ids());
+Masks::Masks(const ir::Graph &graph) : threshold_(graph.num_value_ids()) {
+  // Attention masks are often no more than -10000 plus a score; what a maximum ignores is infinite
+  // or the least number of its type.
+  constexpr float kScores = -5000;
+  constexpr float kLeast = -1e30f;
+  std::vector<float> reaches(graph.num_value_ids());
   for (const ir::Op *o = graph.body().back(); o; o = o->previous()) {
-    bool leads = o->opcode() == op::SOFTMAX || o->opcode() == op::LOG_SOFTMAX;
-    if (!leads && carries_masks(*o))
+    float leads = 0;
+    if (o->opcode() == op::SOFTMAX || o->opcode() == op::LOG_SOFTMAX)
+      leads = kScores;
+    else if (o->opcode() == op::MAX_POOL_2D || o->opcode() == op::REDUCE_MAX)
+      leads = kLeast;
+    else if (carries_masks(*o))
       for (const ir::Value &v : o->results())
-        leads = leads || reaches[v.id()];
-    if (leads)
+        leads = std::min(leads, reaches[v.id()]);
+    if (leads != 0)
       for (const ir::Use &u : o->operand_uses())
         if (u.value())
-          reaches[u.value()->id()] = true;
+          reaches[u.value()->id()] = std::min(reaches[u.value()->id()], leads);
   }
   for (const ir::Op *o = graph.body().front(); o; o = o->next()) {
     if (!carries_masks(*o))
       continue;
-    bool on_the_way = false;
-    for (const ir::Value &v : o->results())
-      on_the_way = on_the_way || reaches[v.id()];
-    if (!on_the_way)
-      continue;
     bool any = false;
-    for (const ir::Use &u : o->operand_uses())
-      any = any || (is_real(u.value()) && (masked_[u.value()->id()] || holds_masks(*u.value())));
     for (const ir::Value &v : o->results())
-      masked_[v.id()] = any && reaches[v.id()];
+      any = any || reaches[v.id()] != 0;
+    if (!any)
+      continue;
+    any = false;
+    for (const ir::Use &u : o->operand_uses())
+      any = any || (is_real(u.value()) && (masked(*u.value()) || holds_masks(*u.value())));
+    for (const ir::Value &v : o->results())
+      threshold_[v.id()] = any ? reaches[v.id()] : 0;
   }
 }
 
@@ -175,12 +183,12 @@ Status Ranges::observe(const ir::Graph &graph, const Sample &sample, int threads
       for (size_t i = 0; row && i < values.size(); i += row) {
         const float top = *std::max_element(values.begin() + static_cast<i64>(i),
                                             values.begin() + static_cast<i64>(i + row));
-        if (!Masks::is_mask(top))
+        if (!masks_.is_mask(v, top))
           tops_[v.id()] = std::min(tops_[v.id()], top);
       }
       finite.clear();
       std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
-                   [](float x) { return !Masks::is_mask(x); });
+                   [&](float x) { return !masks_.is_mask(v, x); });
       values = finite;
     }
     observer->observe(values);

@@ -27,18 +27,27 @@ Result<std::vector<Sample>> samples_of(const ir::Graph &graph,
                                        const std::string &where);
 
 /// What masks do to a graph: attention adds a huge negative number, or minus infinity, where a
-/// score must not count, and a softmax makes a zero of it. Those numbers say "nothing", so they
-/// must not stretch a range. A value is masked when a constant that holds such numbers reaches it,
-/// and it reaches a softmax, through additions, selections and movements alone.
+/// score must not count, and a softmax makes a zero of it; padding before a maximum is the least
+/// number there is. Those numbers say "nothing", so they must not stretch a range. A value is
+/// masked when a constant that holds such numbers reaches it, and it reaches a softmax or a
+/// maximum, through additions, selections and movements alone.
 class Masks {
 public:
   explicit Masks(const ir::Graph &graph);
-  bool masked(const ir::Value &v) const { return v.id() < masked_.size() && masked_[v.id()]; }
-  /// Whether a number of a masked value is a mask's.
-  static bool is_mask(float v) { return !(v > -5000 && v < 5000); }
+  bool masked(const ir::Value &v) const { return threshold(v) != 0; }
+  /// Whether `x` in the value `v` is a mask's number.
+  bool is_mask(const ir::Value &v, float x) const {
+    const float t = threshold(v);
+    return t != 0 && !(x > t && x < -t);
+  }
+  /// The same for the constants that make `v`.
+  float threshold(const ir::Value &v) const {
+    return v.id() < threshold_.size() ? threshold_[v.id()] : 0;
+  }
 
 private:
-  std::vector<bool> masked_; // by Value::id
+  /// By Value::id: numbers from here on, on either side of zero, are masks; 0 where there are none.
+  std::vector<float> threshold_;
 };
 
 /// Observers by value, of every f32 tensor of the body that is no constant.

@@ -63,11 +63,10 @@ Status Measurement::add(const ir::Graph &quantized, const Sample &sample, int th
     if (!got)
       status = tl::unexpected(got.error());
     else if (got->defined()) {
-      const bool masked = masks_.masked(v);
       const std::vector<float> &want = kept[v.id()];
       for (size_t i = 0; i < want.size(); ++i) {
         const i64 at = static_cast<i64>(i) * step(t);
-        if (at < got->num_elements() && !(masked && Masks::is_mask(want[i])))
+        if (at < got->num_elements() && !masks_.is_mask(v, want[i]))
           compare(values_[v.id()], want[i], got->as<float>()[at]);
       }
     }

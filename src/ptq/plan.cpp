@@ -36,14 +36,14 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-Range range_of(const ir::Constant &c, bool masks) {
+Range range_of(const ir::Constant &c, float threshold) {
   Range r;
   if (!c.has_data || c.type.element() != ir::ElementType::F32)
     return r;
   const eval::Tensor t = eval::Tensor::of_constant(c);
   const float *f = t.as<float>();
   for (i64 i = 0; i < t.num_elements(); ++i)
-    if (std::isfinite(f[i]) && !(masks && Masks::is_mask(f[i])))
+    if (std::isfinite(f[i]) && (threshold == 0 || (f[i] > threshold && f[i] < -threshold)))
       r.include({f[i], f[i]});
   return r;
 }
@@ -235,7 +235,7 @@ private:
         include(*u.value());
       // The padding value of PADV2 is often the least number there is, and clamps well.
       else if (same && result && o.opcode() != op::PADV2)
-        range_[group(*result)].include(range_of(*c, ranges_.masks().masked(*result)));
+        range_[group(*result)].include(range_of(*c, ranges_.masks().threshold(*result)));
     }
   }
 

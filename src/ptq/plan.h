@@ -43,7 +43,7 @@ Plan make_plan(const ir::Graph &graph, const Ranges &ranges, const PlanOptions &
 /// Whether `text` matches a pattern of * (any run of characters) and ? (any one).
 bool matches_glob(std::string_view pattern, std::string_view text);
 
-/// Numbers of a float constant; `masks` leaves out those that stand for nothing.
-Range range_of(const ir::Constant &c, bool masks);
+/// Numbers of a float constant; with a threshold (Masks), without those that stand for nothing.
+Range range_of(const ir::Constant &c, float threshold = 0);
 
 } // namespace chute::ptq
