@@ -3,6 +3,7 @@
 #include "eval/convert.h"
 #include "eval/parallel.h"
 #include "ir/op_def.h"
+#include "quant/params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -103,16 +104,6 @@ bool pads_with_zero(const ir::Op &op) {
 
 } // namespace
 
-StoredRange stored_range(ElementType element) {
-  const int bits = std::min(ir::element_bits(element), 64);
-  if (!ir::is_integer(element) || bits == 0)
-    return {};
-  if (!ir::is_signed(element))
-    return {0, bits >= 63 ? std::numeric_limits<i64>::max() : (i64{1} << bits) - 1};
-  const i64 half = bits == 64 ? std::numeric_limits<i64>::max() : (i64{1} << (bits - 1)) - 1;
-  return {-half - 1, half};
-}
-
 Result<Tensor> dequantize(const Tensor &t, const ir::Quantization &q) {
   const Result<ScaleMap> m = map_of(t, q);
   if (!m)
@@ -133,7 +124,7 @@ Result<Tensor> quantize(const Tensor &t, ElementType element, const ir::Quantiza
     return refuse("quantizing " + std::string(ir::element_type_name(t.element())) + " to " +
                   std::string(ir::element_type_name(element)) + " is not evaluated");
   Tensor out = Tensor::allocate(element, t.shape());
-  const StoredRange range = stored_range(element);
+  const quant::Range range = quant::range_of(element).value_or(quant::Range{});
   if (ir::element_bits(element) > 16) {
     // A bias: its numbers pass the 24 bits of an f32.
     const auto low = static_cast<double>(range.min);

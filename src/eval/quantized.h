@@ -11,13 +11,6 @@
 /// the rounding of their fixed-point multipliers.
 namespace chute::eval {
 
-/// Smallest and largest stored number of a quantized element type (i4, u4, i8 … i64).
-struct StoredRange {
-  i64 min = 0;
-  i64 max = 0;
-};
-StoredRange stored_range(ElementType element);
-
 /// real = scale * (stored - zero_point), computed in f32 as TFLite's reference kernels do. Per
 /// tensor, per channel and per block; `t` is of integers. Errors: eval.quantized (MX, parameters
 /// that do not fit the shape, an element type without integers).

@@ -40,15 +40,6 @@ std::vector<Tensor> run(const std::string &text, std::vector<Tensor> inputs,
   return out ? *out : std::vector<Tensor>{};
 }
 
-TEST(Quantized, StoredRanges) {
-  EXPECT_EQ(stored_range(ElementType::I4).min, -8);
-  EXPECT_EQ(stored_range(ElementType::U4).max, 15);
-  EXPECT_EQ(stored_range(ElementType::I8).max, 127);
-  EXPECT_EQ(stored_range(ElementType::U8).max, 255);
-  EXPECT_EQ(stored_range(ElementType::I16).min, -32768);
-  EXPECT_EQ(stored_range(ElementType::I32).max, 2147483647);
-}
-
 TEST(Quantized, RoundsTiesAwayFromZeroAndClamps) {
   const auto out = run(R"(graph @q(%x: f32[8]) {
     %y = circle.quantize(%x) : i8[8] quant(0.5:3)

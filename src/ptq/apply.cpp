@@ -4,6 +4,8 @@
 #include "eval/quantized.h"
 #include "ir/builder.h"
 #include "ir/op_def.h"
+#include "pass/constants.h"
+#include "quant/params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,23 +15,19 @@
 namespace chute::ptq {
 
 namespace op = circle::op;
+using pass::constant_of;
 
 namespace {
 
-const ir::Constant *constant_of(const ir::Value *v) {
-  const ir::Op *producer = v ? v->producer() : nullptr;
-  return producer && producer->has(ir::trait::kConstant) ? producer->attr("value").as_constant()
-                                                         : nullptr;
-}
-
 class Applier {
 public:
-  Applier(ir::Graph &graph, const Plan &plan, IoType io, ApplyStats &stats)
+  Applier(ir::Graph &graph, const Plan &plan, IoType io, WeightRounder *rounder, ApplyStats &stats)
       : graph_(graph),
         ctx_(graph.context()),
         plan_(plan),
         scheme_(*plan.scheme),
         io_(io),
+        rounder_(rounder),
         stats_(stats) {}
 
   Status run() {
@@ -37,6 +35,9 @@ public:
       for (ir::Value *arg : graph_.body().args())
         if (const ir::Quantization *q = quant_of(*arg))
           retype(*arg, scheme_.activation, q);
+    if (rounder_)
+      if (Status s = rounder_->begin(graph_); !s)
+        return s;
     for (ir::Op &o : graph_.body()) {
       // Conversions that were inserted before have ids beyond the plan's.
       if (o.id() >= plan_.quantized.size() || o.has(ir::trait::kConstant))
@@ -47,6 +48,9 @@ public:
       } else {
         keep(o);
       }
+      if (rounder_)
+        if (Status s = rounder_->done(o); !s)
+          return s;
     }
     return {};
   }
@@ -201,11 +205,18 @@ private:
     if (bias)
       b = eval::Tensor::of_constant(*constant_of(bias));
     if (weight) {
-      const ir::Constant &c = *constant_of(weight);
-      w = weight_parameters(eval::Tensor::of_constant(c), roles.channel, x_scale, b,
+      eval::Tensor real = eval::Tensor::of_constant(*constant_of(weight));
+      Result<eval::Tensor> adjusted = rounder_ ? rounder_->adjust(o, roles) : eval::Tensor();
+      if (!adjusted)
+        return tl::unexpected(adjusted.error());
+      if (adjusted->defined())
+        real = *adjusted;
+      w = weight_parameters(real, roles.channel, x_scale, b,
                             plan_.per_layer ||
                                 (scheme_.linear_per_layer && o.opcode() == op::FULLY_CONNECTED));
-      Result<ir::Value *> made = stored(o, *role(o, roles.weight), scheme_.weight, w);
+      Result<ir::Value *> made = adjusted->defined()
+                                     ? rounded(*role(o, roles.weight), real, w)
+                                     : stored(o, *role(o, roles.weight), scheme_.weight, w);
       if (!made)
         return tl::unexpected(made.error());
       graph_.set_operand(&o, static_cast<u32>(roles.weight), *made);
@@ -227,6 +238,20 @@ private:
     return {};
   }
 
+  /// Weights of this operator alone: what others do with the constant is not known here.
+  Result<ir::Value *> rounded(ir::Value &v, const eval::Tensor &real, const ir::Quantization *q) {
+    const Result<eval::Tensor> t = rounder_->round(real, scheme_.weight, *q);
+    if (!t)
+      return tl::unexpected(t.error());
+    ++stats_.adjusted;
+    const ir::Type type = ctx_.tensor_type(scheme_.weight, v.type().shape(), q);
+    ir::Builder b(graph_, graph_.body(), v.producer());
+    b.set_loc(v.producer()->loc());
+    ir::Value *made = b.constant(graph_.add_constant(type, t->data(), t->owner()), v.name());
+    graph_.set_type(made, type);
+    return made;
+  }
+
   /// A scale per channel from its extremes. Wide enough for the channel's bias to fit its type.
   const ir::Quantization *weight_parameters(const eval::Tensor &w, int axis, float x_scale,
                                             const eval::Tensor &bias, bool per_layer) {
@@ -243,7 +268,7 @@ private:
     }
     if (per_layer)
       std::fill(range.begin(), range.end(), whole);
-    const eval::StoredRange bias_range = eval::stored_range(scheme_.bias);
+    const quant::Range bias_range = quant::range_of(scheme_.bias).value_or(quant::Range{});
     std::vector<float> scales;
     std::vector<i64> zeros;
     for (size_t c = 0; c < range.size(); ++c) {
@@ -278,6 +303,7 @@ private:
   const Plan &plan_;
   const Scheme &scheme_;
   const IoType io_;
+  WeightRounder *rounder_;
   ApplyStats &stats_;
   // Looked up by key only.
   std::map<std::pair<u32, u32>, ir::Value *> forms_; // by value and type
@@ -286,8 +312,9 @@ private:
 
 } // namespace
 
-Status apply(ir::Graph &graph, const Plan &plan, IoType io, ApplyStats &stats) {
-  return Applier(graph, plan, io, stats).run();
+Status apply(ir::Graph &graph, const Plan &plan, IoType io, WeightRounder *rounder,
+             ApplyStats &stats) {
+  return Applier(graph, plan, io, rounder, stats).run();
 }
 
 } // namespace chute::ptq

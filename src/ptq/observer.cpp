@@ -1,6 +1,6 @@
 #include "ptq/observer.h"
 
-#include "eval/quantized.h"
+#include "quant/params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +76,7 @@ Range Observer::percentile() const {
 }
 
 Range Observer::least_error(ir::ElementType element, bool symmetric) const {
-  const eval::StoredRange stored = eval::stored_range(element);
+  const quant::Range stored = quant::range_of(element).value_or(quant::Range{});
   const auto steps = static_cast<double>(stored.max - stored.min);
   Range best = seen_;
   double least = std::numeric_limits<double>::infinity();

@@ -3,6 +3,7 @@
 #include "circle/ops.h"
 #include "eval/tensor.h"
 #include "ir/op_def.h"
+#include "pass/constants.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 namespace chute::ptq {
 
 namespace op = circle::op;
+using pass::constant_of;
 
 bool matches_glob(std::string_view pattern, std::string_view text) {
   // Backtracks to the last star alone: quadratic at worst, and no recursion.
@@ -53,12 +55,6 @@ namespace {
 /// How far below the greatest score of its row a masked one lies: its share of the softmax is at
 /// most e^-8 of that one's.
 constexpr float kMaskGap = 8;
-
-const ir::Constant *constant_of(const ir::Value *v) {
-  const ir::Op *producer = v ? v->producer() : nullptr;
-  return producer && producer->has(ir::trait::kConstant) ? producer->attr("value").as_constant()
-                                                         : nullptr;
-}
 
 class Planner {
 public:

@@ -1,5 +1,6 @@
 #include "ptq/ptq.h"
 
+#include "eval/parallel.h"
 #include "ir/op_def.h"
 #include "ir/walk.h"
 
@@ -94,9 +95,26 @@ Result<std::unique_ptr<ir::Graph>> quantize(const LoadGraph &load, const ForEach
   auto quantized = load();
   if (!quantized)
     return quantized;
+  std::unique_ptr<WeightRounder> rounder;
+  if (options.gptq) {
+    std::vector<Sample> first;
+    Status gathered = samples(graph, [&](const Sample &sample) -> Status {
+      if (first.size() < options.gptq_samples)
+        first.push_back(sample);
+      return {};
+    });
+    if (!gathered)
+      return tl::unexpected(gathered.error());
+    rounder = make_gptq(graph, std::move(first));
+  }
   ApplyStats stats;
-  if (Status s = apply(**quantized, plan, options.io, stats); !s)
-    return tl::unexpected(s.error());
+  Status applied;
+  eval::with_threads(options.threads,
+                     [&] { applied = apply(**quantized, plan, options.io, rounder.get(), stats); });
+  if (!applied)
+    return tl::unexpected(applied.error());
+  rounder.reset();
+  report.adjusted = stats.adjusted;
   report.quantize_ops = stats.quantize_ops;
   report.dequantize_ops = stats.dequantize_ops;
 

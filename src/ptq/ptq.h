@@ -14,6 +14,8 @@ struct Options {
   PlanOptions plan;
   ObserverOptions observer;
   IoType io = IoType::Float;
+  bool gptq = false; ///< round weights by make_gptq(), on the first samples
+  size_t gptq_samples = 32;
   int threads = 0;            ///< for evaluation; 0: all cores
   size_t report_samples = 16; ///< the error is measured on so many of the first samples
 };
@@ -44,6 +46,7 @@ struct Report {
   std::vector<std::pair<std::string, double>> outputs; ///< SQNR by name; NaN for integers
   u64 quantize_ops = 0;
   u64 dequantize_ops = 0;
+  u64 adjusted = 0; ///< weights that GPTQ chose
 };
 
 /// Makes the float graph anew, with the same ids every time.

@@ -96,7 +96,9 @@ std::string report_json(const Report &r, const Options &options, const Sizes &si
       ",\"float_bytes\":" + std::to_string(sizes.float_bytes) +
       ",\"bytes\":" + std::to_string(sizes.bytes) +
       ",\"quantize_ops\":" + std::to_string(r.quantize_ops) +
-      ",\"dequantize_ops\":" + std::to_string(r.dequantize_ops) + ",\n\"outputs\":[";
+      ",\"dequantize_ops\":" + std::to_string(r.dequantize_ops) + ",\"weights\":\"" +
+      (options.gptq ? "gptq" : "nearest") + "\",\"adjusted\":" + std::to_string(r.adjusted) +
+      ",\n\"outputs\":[";
   for (size_t i = 0; i < r.outputs.size(); ++i)
     out += std::string(i ? "," : "") + "{\"name\":" + json_quote(r.outputs[i].first) +
            ",\"sqnr_db\":" + json_decibels(r.outputs[i].second) + "}";

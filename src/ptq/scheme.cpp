@@ -1,6 +1,6 @@
 #include "ptq/scheme.h"
 
-#include "eval/quantized.h"
+#include "quant/params.h"
 
 #include <algorithm>
 #include <array>
@@ -21,14 +21,9 @@ constexpr Scheme kSchemes[] = {
     {"w4a16", ElementType::I16, true, ElementType::U4, false, ElementType::U8, ElementType::I64},
 };
 
-const ir::Quantization *per_tensor(ir::Context &ctx, float scale, i64 zero_point) {
-  ir::Quantization q;
-  q.scales = std::span(&scale, 1);
-  q.zero_points = std::span(&zero_point, 1);
-  return ctx.quantization(q);
-}
-
 } // namespace
+
+using quant::per_tensor;
 
 std::span<const Scheme> all_schemes() { return kSchemes; }
 
@@ -49,7 +44,7 @@ void Range::include(Range r) {
 }
 
 const ir::Quantization *parameters(ir::Context &ctx, Range r, ElementType element, bool symmetric) {
-  const eval::StoredRange stored = eval::stored_range(element);
+  const quant::Range stored = quant::range_of(element).value_or(quant::Range{});
   const float lo = std::min(r.lo, 0.0f);
   const float hi = std::max(r.hi, 0.0f);
   if (r.empty() || lo == hi)
@@ -75,7 +70,7 @@ const ir::Quantization *fixed_parameters(ir::Context &ctx, std::string_view op,
   const bool wide = ir::element_bits(scheme.activation) == 16;
   if (wide)
     return unit || sign ? per_tensor(ctx, 1.0f / 32768, 0) : nullptr;
-  const i64 least = eval::stored_range(scheme.activation).min;
+  const i64 least = quant::range_of(scheme.activation)->min;
   if (unit)
     return per_tensor(ctx, 1.0f / 256, least);
   if (sign)

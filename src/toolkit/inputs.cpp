@@ -4,6 +4,7 @@
 #include "eval/quantized.h"
 #include "ir/element_convert.h"
 #include "ir/sym_table.h"
+#include "quant/params.h"
 
 #include <algorithm>
 
@@ -49,7 +50,7 @@ private:
     const ir::Quantization *q = type.quant();
     if (!q || q->zero_points.empty())
       return static_cast<i64>(next() & 7);
-    const eval::StoredRange range = eval::stored_range(type.element());
+    const quant::Range range = quant::range_of(type.element()).value_or(quant::Range{});
     const i64 step = static_cast<i64>(next() % 201) - 100;
     return std::clamp(q->zero_points[0] + step, range.min, range.max);
   }

@@ -33,20 +33,22 @@ def run(path, inputs, tmp_path):
     return load(tmp_path / "got.npz", "out")
 
 
-@pytest.mark.parametrize("name, scheme, observer, least, largest", [
-    ("mobilenet_small", "int8", "minmax", 20, 0.33),
-    ("mobilenet_small", "uint8", "minmax", 20, 0.36),
-    ("mobilenet_small", "int16x8", "minmax", 30, 0.36),
-    ("mobilenet_small", "w8a16", "minmax", 30, 0.36),
-    ("decoder_small", "int8", "mse", 19.9, 0.29),
-    ("decoder_small", "int16x8", "minmax", 29, 0.33),
-    ("decoder_small", "w8a16", "minmax", 30, 0.33),
+@pytest.mark.parametrize("name, scheme, weights, least, largest", [
+    ("mobilenet_small", "int8", "nearest", 20, 0.33),
+    ("mobilenet_small", "uint8", "nearest", 20, 0.36),
+    ("mobilenet_small", "int16x8", "nearest", 30, 0.36),
+    ("mobilenet_small", "w8a16", "nearest", 30, 0.36),
+    ("decoder_small", "int8", "gptq", 20, 0.29),
+    ("decoder_small", "w8a16", "gptq", 35, 0.33),
+    ("mobilenet_small", "w4a16", "gptq", 15, 0.25),
+    ("decoder_small", "int16x8", "nearest", 29, 0.33),
+    ("decoder_small", "w8a16", "nearest", 30, 0.33),
 ])
-def test_examples(name, scheme, observer, least, largest, tmp_path):
+def test_examples(name, scheme, weights, least, largest, tmp_path):
     folder, out = EXAMPLES / name, tmp_path / "q.circle"
     inputs = load(folder / "inputs.npz", "in")
     want = load(folder / "expected.npz", "out")[0]
-    quantize(folder / "model.pt2", folder / "inputs.npz", out, "--scheme", scheme, "--observer", observer,
+    quantize(folder / "model.pt2", folder / "inputs.npz", out, "--scheme", scheme, "--weights", weights,
              "--report", tmp_path / "report.json")
     chute("verify", out)
     chute("convert", folder / "model.pt2", "-o", tmp_path / "float.circle")
@@ -67,6 +69,7 @@ def test_examples(name, scheme, observer, least, largest, tmp_path):
     assert report["float_bytes"] == (tmp_path / "float.circle").stat().st_size
     assert abs(report["outputs"][0]["sqnr_db"] - sqnr(want, got)) < 0.5
     assert all(l["scale"] > 0 for l in report["layers"])
+    assert (report["adjusted"] > 0) == (weights == "gptq")
     assert {l["type"] for l in report["layers"]} == {{"int8": "i8", "uint8": "u8"}.get(scheme, "i16")}
 
 
