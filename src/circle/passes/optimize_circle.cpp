@@ -23,6 +23,7 @@ void optimize_circle(pass::PassContext &ctx) {
     add_channel_rules(s);
     add_linear_rules(s);
     add_activation_rules(s);
+    add_composite_rules(s);
     return s;
   }();
   ctx.run(set);

@@ -60,6 +60,8 @@ private:
     case 23: rank_trip(); break;
     case 24: idle(); break;
     case 25: softmax(); break;
+    case 26: norms(); break;
+    case 27: activations(); break;
     case 28: ones(); break;
     default: views(); break;
     }
@@ -512,6 +514,71 @@ private:
     ir::Value *x = any_f32();
     if (x && x->type().rank() > 0)
       op(op::SOFTMAX, {x}, {{"beta", ir::Attr::of_float(1.0)}});
+  }
+  ir::Value *mul(ir::Value *x, ir::Value *y) {
+    return !x || !y ? nullptr : chance(2) ? op(op::MUL, {x, y}) : op(op::MUL, {y, x});
+  }
+  ir::Value *add(ir::Value *x, ir::Value *y) {
+    return !x || !y ? nullptr : chance(2) ? op(op::ADD, {x, y}) : op(op::ADD, {y, x});
+  }
+  ir::Value *reduce(ir::OpCode code, ir::Value *x, const Shape &axes) {
+    return x ? op(code, {x, ints(axes)}, {{"keep_dims", ir::Attr::of_bool(true)}}) : nullptr;
+  }
+  void norms() {
+    ir::Value *x = value([](const ir::Value *v) {
+      return is_f32(v) && v->type().rank() >= 3 && v->type().rank() <= 4;
+    });
+    if (!x)
+      return;
+    const i64 last = x->type().rank() - 1;
+    const auto vector = [&] { return floats({dims(x).back()}, [&] { return number(); }); };
+    const auto rsqrt = [&](ir::Value *v) {
+      v = add(v, b_->scalar(ir::ElementType::F32, 0.25));
+      return v ? op(op::RSQRT, {v}) : nullptr;
+    };
+    if (chance(2) || last != 3) {
+      ir::Value *square = chance(2) ? op(op::SQUARE, {x}) : op(op::MUL, {x, x});
+      ir::Value *r = rsqrt(reduce(op::MEAN, square, {chance(2) ? -1 : chance(4) ? 0 : last}));
+      if (chance(2))
+        mul(mul(x, r), vector());
+      else
+        mul(x, mul(vector(), r));
+      return;
+    }
+    ir::Value *mean = reduce(op::MEAN, x, {1, 2});
+    ir::Value *c = mean ? op(op::SUB, {x, mean}) : nullptr;
+    if (!c)
+      return;
+    ir::Value *r = rsqrt(reduce(op::MEAN, op(op::MUL, {c, c}), {chance(4) ? 3 : 1, 2}));
+    add(mul(mul(c, r), vector()), vector());
+  }
+  void activations() {
+    ir::Value *x = any_f32();
+    if (!x || x->type().rank() == 0)
+      return;
+    const auto c = [&](double v) { return b_->scalar(ir::ElementType::F32, v); };
+    switch (pick(0, 3)) {
+    case 0: {
+      ir::Value *cube = mul(x, mul(x, x));
+      ir::Value *t = mul(add(x, mul(cube, c(0.044715))), c(chance(4) ? 0.8 : 0.7978845608));
+      t = t ? add(op(op::TANH, {t}), c(1)) : nullptr;
+      chance(2) ? mul(mul(x, c(0.5)), t) : mul(c(0.5), mul(x, t));
+      break;
+    }
+    case 1: op(op::MAXIMUM, {x, mul(x, c(one_of({0.125, 0.5, 1.5})))}); break;
+    case 2: {
+      ir::Value *alpha = floats({dims(x).back()}, [&] { return number(); });
+      ir::Value *half = op(op::SUB, {x, op(op::ABS, {x})});
+      add(op(op::RELU, {x}), mul(c(0.5), mul(alpha, half)));
+      break;
+    }
+    default: {
+      ir::Value *top = reduce(op::REDUCE_MAX, x, {chance(4) ? 0 : -1});
+      ir::Value *e = top ? op(op::EXP, {op(op::SUB, {x, top})}) : nullptr;
+      if (e)
+        op(op::DIV, {e, reduce(op::SUM, e, {-1})});
+    }
+    }
   }
   void ones() {
     ir::Value *x = any_f32();
