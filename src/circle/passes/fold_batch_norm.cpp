@@ -9,7 +9,8 @@
 // computed in double and rounded once.
 //
 // Left alone: a convolution with an activation or with other users, weights that are no f32
-// constants, and weights that something else uses too (they would be stored twice).
+// constants, and weights of more than 4096 elements that something else uses too (they would be
+// stored twice).
 #include "circle/passes.h"
 #include "circle/passes/rules/rules.h"
 
@@ -89,7 +90,7 @@ bool fold(Op &op, Rewriter &rw) {
     shift = std::move(*given);
   }
   if (op.opcode() == op::MUL) {
-    if (!filter->has_one_use()) {
+    if (!may_duplicate(filter)) {
       rw.reject("the weights have other users");
       return false;
     }

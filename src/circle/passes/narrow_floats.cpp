@@ -15,9 +15,8 @@ namespace {
 using ir::ElementType;
 
 ElementType narrowed(ElementType e) {
-  return e == ElementType::F64 || e == ElementType::F16 || e == ElementType::BF16
-             ? ElementType::F32
-             : e;
+  return e == ElementType::F64 || e == ElementType::F16 || e == ElementType::BF16 ? ElementType::F32
+                                                                                  : e;
 }
 
 } // namespace

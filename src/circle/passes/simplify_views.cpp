@@ -3,8 +3,9 @@
 //   reshape(reshape(x))                          → reshape(x)
 //   reshape to the same shape                    → x
 //   reshape(constant)                            → a view of the constant
-//   reshape(f(reshape(x), reshape(y))) to the shape of x and y → f(x, y), f up to 32 elementwise
-//     operators that nothing else uses, constants and scalars among their operands
+//   reshape(f(reshape(x), reshape(y))) to the shape of x and y → f(x, y); to another shape, x and y
+//     of one: reshape(f(x, y)). f: up to 32 elementwise operators that nothing else uses, constants
+//     and scalars among their operands
 //   transpose that moves only dimensions of size 1 → reshape
 //   broadcast_to whose user broadcasts by itself → its operand
 //   batch_matmul(x, transpose of the last two)   → batch_matmul with adjoint_rhs (or adjoint_lhs)
@@ -70,9 +71,9 @@ bool simplify_reshape(Op &op, Rewriter &rw) {
 /// feeds only the next.
 class Region {
 public:
-  explicit Region(Op &root) : root_(root) {}
+  Region(Op &root, Type to) : root_(root), to_(to) {}
 
-  /// Whether every leaf has the shape of the root's result already, or is a constant.
+  /// Whether every leaf has the shape of `to` already, or is a constant.
   bool find() {
     if (!grow(root_.operand(0)))
       return false;
@@ -87,9 +88,24 @@ public:
     return !ops_.empty() && views_ > 0;
   }
 
+  /// Whether a RESHAPE that it reads has no user outside.
+  bool frees_a_view() const {
+    for (const Op *f : ops_)
+      for (const ir::Use &u : f->operand_uses()) {
+        const Value *v = u.value();
+        bool inside = v && reshape_of(v) != nullptr;
+        size_t n = 0;
+        for (const ir::Use *w = inside ? v->first_use() : nullptr; inside && w; w = w->next())
+          inside = ++n <= kMostOps && std::find(ops_.begin(), ops_.end(), w->owner()) != ops_.end();
+        if (inside)
+          return true;
+      }
+    return false;
+  }
+
   Value *rebuild(Rewriter &rw) const {
     boost::unordered_flat_map<const Value *, Value *> made;
-    const std::span<const SymInt> shape = root_.result()->type().shape();
+    const std::span<const SymInt> shape = to_.shape();
     for (size_t i = ops_.size(); i-- > 0;) {
       Op &f = *ops_[i];
       std::vector<Value *> operands;
@@ -135,7 +151,7 @@ private:
   }
 
   bool operand(Value *v) {
-    const Type to = root_.result()->type();
+    const Type to = to_;
     if (!v || !is_movable(v->type()))
       return false;
     const bool constant = data_of(v) != nullptr;
@@ -156,18 +172,48 @@ private:
   }
 
   Op &root_;
+  Type to_;
   std::vector<Op *> ops_;
   size_t views_ = 0;
   size_t shaped_ = 0; ///< operands of the operator being looked at that have the region's shape
 };
 
 bool unwrap_elementwise(Op &op, Rewriter &rw) {
-  if (!stored_alike(op.operand(0)->type(), op.result()->type()))
+  const Type out = op.result()->type();
+  if (!stored_alike(op.operand(0)->type(), out))
     return false;
-  Region region(op);
-  if (!region.find())
+  Region region(op, out);
+  if (region.find()) {
+    rw.replace(op, region.rebuild(rw));
+    return true;
+  }
+  // In the shape that the region reads from: the RESHAPE before it goes, the one behind it stays.
+  const Value *v = op.operand(0);
+  for (int depth = 0; depth < 32; ++depth) {
+    const Op *f = v->producer();
+    if (!f || !is_circle(f->opcode()) || f->num_operands() == 0)
+      return false;
+    if (f->opcode() == op::RESHAPE)
+      break;
+    if (!f->has(ir::trait::kElementwise))
+      return false;
+    const Value *next = nullptr;
+    for (const ir::Use &u : f->operand_uses())
+      if (u.value() && !constant_of(u.value()) && same_shape(u.value()->type(), v->type())) {
+        next = u.value();
+        break;
+      }
+    if (!next)
+      return false;
+    v = next;
+  }
+  const Op *entry = reshape_of(v);
+  if (!entry || v == op.operand(0) || count_symbolic(out.shape()) > 1)
     return false;
-  rw.replace(op, region.rebuild(rw));
+  Region inner(op, entry->operand(0)->type());
+  if (!inner.find() || !inner.frees_a_view())
+    return false;
+  rw.replace(op, make_reshape(rw, op, inner.rebuild(rw), out.shape()));
   return true;
 }
 

@@ -12,7 +12,7 @@
 // original promises. Padding is exact, quantized too: both pad with what stands for zero.
 //
 // Illegal or left alone: an affine that widens x, an activation between, other users of the inner
-// value, weights that something else uses (they would be stored twice), weights above 64 MiB,
+// value, weights of more than 4096 elements that something else uses, weights above 64 MiB,
 // results that are not finite, quantized arithmetic.
 #include "circle/legalize/window.h"
 #include "circle/passes.h"
@@ -92,7 +92,7 @@ bool affine_before_layer(Op &op, Rewriter &rw) {
     return false;
   }
   const bool scale = p->opcode() == op::MUL;
-  if (scale && !l.weights->has_one_use()) {
+  if (scale && !may_duplicate(l.weights)) {
     rw.reject("the weights have other users");
     return false;
   }
@@ -141,7 +141,7 @@ bool sum_of_layers(Op &op, Rewriter &rw) {
       b.op->result()->type() != op.result()->type() || (!a.bias) != (!b.bias))
     return false;
   if (!a.op->result()->has_one_use() || !b.op->result()->has_one_use() ||
-      !a.weights->has_one_use() || !b.weights->has_one_use()) {
+      !may_duplicate(a.weights) || !may_duplicate(b.weights)) {
     rw.reject("a layer or its weights have other users");
     return false;
   }

@@ -62,6 +62,13 @@ std::optional<std::vector<float>> floats(const Value *v, i64 most);
 std::optional<std::vector<float>> per_last(const Value *v, size_t channels);
 Value *f32_constant(pass::Rewriter &rw, ir::Op &before, Type type, std::span<const float> values);
 
+/// Whether a rewrite may replace this constant by another: it is then stored twice if something
+/// else uses it, which only small ones may.
+inline bool may_duplicate(const Value *constant) {
+  constexpr i64 kSmall = 4096;
+  return constant->has_one_use() || constant->type().num_elements() <= kSmall;
+}
+
 // --- operators -----------------------------------------------------------------------------------
 
 /// `v`'s producer when it is that operator.
