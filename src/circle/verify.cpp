@@ -27,6 +27,8 @@ public:
   ContractChecker(const FileView &file, const VerifyOptions &options, Diagnostics &out)
       : file_(file), options_(options), out_(out) {}
 
+  u64 contracts() const { return contracts_; }
+
   void run() {
     ir::Context ctx;
     OpSignatures signatures(file_);
@@ -40,6 +42,7 @@ public:
       const ContractCheck contract = [&](u32 o, const ir::Op &op, const Status &status,
                                          std::span<const ir::Type> expected) {
         const size_t before = out_.all().size();
+        ++contracts_;
         check(o, op, status, expected, ctx.sym());
         check_calls(o, op, *file_.model->subgraphs()->Get(s)->operators()->Get(o));
         return out_.all().size() == before;
@@ -165,8 +168,20 @@ private:
   const VerifyOptions &options_;
   Diagnostics &out_;
   u32 subgraph_ = 0;
+  u64 contracts_ = 0;
   std::string path_;
 };
+
+void count(const FileView &file, VerifyWork &work) {
+  for (const cs::SubGraph *g : *file.model->subgraphs()) {
+    work.tensors += size_of(g->tensors());
+    work.operators += size_of(g->operators());
+    for (u32 o = 0; o < size_of(g->operators()); ++o) {
+      const cs::Operator &op = *g->operators()->Get(o);
+      work.operands += size_of(op.inputs()) + size_of(op.outputs()) + size_of(op.intermediates());
+    }
+  }
+}
 
 } // namespace
 
@@ -185,8 +200,14 @@ void verify(std::span<const std::byte> bytes, Diagnostics &diagnostics,
   for (const Diagnostic &d : diagnostics.all())
     if (d.severity == Severity::Error && d.kind == ErrorKind::BadInput)
       return; // no graph can be built from it
-  if (options.contracts)
-    ContractChecker(*file, options, diagnostics).run();
+  if (options.work)
+    count(*file, *options.work);
+  if (!options.contracts)
+    return;
+  ContractChecker checker(*file, options, diagnostics);
+  checker.run();
+  if (options.work)
+    options.work->contracts = checker.contracts();
 }
 
 void verify_file(const std::string &path, Diagnostics &diagnostics, const VerifyOptions &options) {

@@ -9,12 +9,21 @@
 
 namespace chute::circle {
 
+/// What a check cost, without a clock.
+struct VerifyWork {
+  u64 tensors = 0;
+  u64 operators = 0;
+  u64 operands = 0;  ///< with results and intermediates
+  u64 contracts = 0; ///< computed: of one operator of every kind, and of all of a wrong kind
+};
+
 struct VerifyOptions {
   /// Recompute every operator's result types from operands and options
   /// (`circle.operator.contract`).
   bool contracts = true;
   /// After that many findings the check ends with the note `circle.verify.more`.
   size_t max_findings = 1000;
+  VerifyWork *work = nullptr; ///< filled when given
 };
 
 /// Checks a `.circle` or `.tflite` file and reports findings in file order, each with a stable code

@@ -33,6 +33,8 @@ public:
     args.option("--target", target_,
                 "What a TOSA file has to keep to, e.g. tosa-1.0+fp+bf16+8k (default: any profile)");
     args.flag("--warnings-as-errors", strict_, "Fail on warnings, too");
+    args.flag("--stats", stats_,
+              "Say what the check of a Circle file looked at, on standard error");
   }
 
   int run(Session &session) override {
@@ -56,7 +58,20 @@ public:
 private:
   void check_bytes(ir::Context &ctx, std::string_view bytes, Session &session) {
     if (tell_format(bytes) == FileFormat::Circle) {
-      circle::verify(std::as_bytes(std::span(bytes)), session.diagnostics);
+      circle::VerifyOptions options;
+      circle::VerifyWork work;
+      options.work = stats_ ? &work : nullptr;
+      circle::verify(std::as_bytes(std::span(bytes)), session.diagnostics, options);
+      if (stats_)
+        std::fprintf(stderr,
+                     session.json
+                         ? "{\"tensors\":%llu,\"operators\":%llu,\"operands\":%llu,"
+                           "\"contracts\":%llu}\n"
+                         : "%llu tensors, %llu operators, %llu operands, %llu contracts computed\n",
+                     static_cast<unsigned long long>(work.tensors),
+                     static_cast<unsigned long long>(work.operators),
+                     static_cast<unsigned long long>(work.operands),
+                     static_cast<unsigned long long>(work.contracts));
       return;
     }
     if (tell_format(bytes) == FileFormat::Tosa) {
@@ -116,6 +131,7 @@ private:
   std::string file_;
   std::string target_;
   bool strict_ = false;
+  bool stats_ = false;
 };
 
 } // namespace
