@@ -2,6 +2,7 @@
 
 #include "cli/pass_options.h"
 #include "cli/progress.h"
+#include "quant/ledger.h"
 #include "support/output_file.h"
 
 #include <cstdio>
@@ -23,6 +24,7 @@ public:
   std::string_view examples() const override {
     return "  chute convert model.pt2 -o model.circle\n"
            "  chute convert model.pt2 -o model.tosa --profile fp\n"
+           "  chute convert model.pt2 -o model.circle --quant-report scales.json\n"
            "  chute convert model.pt2 -o model.circle --verify-each --stats\n"
            "  chute convert model.pt2 -o model.circle --print-after legalize-circle";
   }
@@ -33,6 +35,8 @@ public:
     args.option("--model", model_, "Which of an archive's models to convert");
     args.option("--profile", profile_, "TOSA profile: fp, int or int+fp (default: what the program is)");
     args.option("--report", report_, "Write the file's interface to this JSON file");
+    args.option("--quant-report", quant_report_,
+                "Write what became of every scale and zero point: JSON, or text for - and .txt");
     options_.declare(args);
   }
 
@@ -57,6 +61,9 @@ public:
       return session.finish();
     if (!profile_.empty())
       options.pipeline.settings["tosa_profile"] = profile_;
+    quant::Ledger ledger;
+    if (!quant_report_.empty())
+      options.ledger = &ledger;
     convert::ConvertReport report;
     bool ok = false;
     {
@@ -74,7 +81,12 @@ public:
                      .c_str(),
                  stderr);
     if (ok && !report_.empty())
-      write_report(session, report);
+      write(session, report_, convert::report_json(report));
+    if (ok && quant_report_ == "-")
+      std::fputs(ledger.to_text().c_str(), stdout);
+    else if (ok && !quant_report_.empty())
+      write(session, quant_report_,
+            ends_with(quant_report_, ".txt") ? ledger.to_text() : ledger.to_json());
     // A summary for a person at a terminal; scripts ask for it with --json.
     if (ok && (session.json || (!session.quiet && isatty(STDOUT_FILENO))))
       print(session, report);
@@ -93,10 +105,9 @@ private:
     return session.fail(std::move(d));
   }
 
-  void write_report(Session &session, const convert::ConvertReport &report) const {
-    auto file = OutputFile::create(report_);
-    Status s = file ? file->write(convert::report_json(report))
-                    : Status(tl::unexpected(std::move(file.error())));
+  static void write(Session &session, const std::string &path, const std::string &text) {
+    auto file = OutputFile::create(path);
+    Status s = file ? file->write(text) : Status(tl::unexpected(std::move(file.error())));
     if (s)
       s = file->commit();
     if (!s)
@@ -123,6 +134,7 @@ private:
   std::string model_;
   std::string profile_;
   std::string report_;
+  std::string quant_report_;
   PassOptions options_;
 };
 

@@ -5,6 +5,7 @@
 #include "convert/pipelines.h"
 #include "ir/verifier.h"
 #include "pt2/reader.h"
+#include "quant/ledger.h"
 #include "support/trace.h"
 #include "tosa/mlir.h"
 #include "tosa/writer.h"
@@ -75,8 +76,13 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
       options.pipeline.after_pass(record, g);
     phase(record.name);
   };
-  if (!pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes))
-    return false;
+  {
+    const quant::Ledger::Scope recording(options.ledger);
+    if (!pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes))
+      return false;
+  }
+  if (options.ledger)
+    options.ledger->finish(**graph);
   const size_t errors = diagnostics.error_count();
   {
     const TraceScope scope("verify");

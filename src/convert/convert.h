@@ -10,6 +10,10 @@
 #include <string_view>
 #include <vector>
 
+namespace chute::quant {
+class Ledger;
+}
+
 namespace chute::convert {
 
 /// What a program is lowered to.
@@ -27,6 +31,8 @@ struct ConvertOptions {
   std::string model;
   /// Verification after each pass, statistics, limits, settings, a callback per pass.
   pass::PipelineOptions pipeline;
+  /// Follows scales and zero points when given; finished after the last pass.
+  quant::Ledger *ledger = nullptr;
   /// Called as each phase begins ("read", a pass's name, "write"); may be empty.
   std::function<void(std::string_view)> on_phase;
 };

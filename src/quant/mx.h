@@ -29,6 +29,7 @@ std::optional<MxFormat> mx_format(std::string_view name);
 /// by 2^(floor(log2(largest magnitude)) - largest_exponent), its elements are rounded half away
 /// from zero to the format's own exponent and mantissa, saturated, and multiplied back. The last
 /// block of a line may be shorter. The scale is clamped at 2^-127; beyond 2^127 the block is NaN.
-void mx_round(std::span<float> values, std::span<const i64> shape, int axis, const MxFormat &format);
+void mx_round(std::span<float> values, std::span<const i64> shape, int axis,
+              const MxFormat &format);
 
 } // namespace chute::quant

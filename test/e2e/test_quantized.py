@@ -3,6 +3,7 @@
 A quantized output may differ by two of its steps (runtimes round ties and sums in their own ways), a float output by
 two steps of what was rounded last.
 """
+import json
 import pathlib
 
 import numpy as np
@@ -69,12 +70,9 @@ def run_onert(path, inputs):
     return oracles.run_onert(path, [store(v, p) for v, p in zip(inputs, ports)])
 
 
-def export(folder, name):
-    make, shapes = MODELS[name]
-    torch.manual_seed(7)
-    module = make().eval()
-    inputs = tuple(torch.randn(s) if isinstance(s, tuple) else s for s in shapes)
+def export(folder, module, inputs):
     folder.mkdir(parents=True, exist_ok=True)
+    module.eval()
     torch.export.save(torch.export.export(module, inputs), str(folder / "model.pt2"))
     with torch.no_grad():
         want = module(*inputs)
@@ -113,32 +111,90 @@ NO_ATEN_KERNEL = ("PerToken", "ChosenForTensor", "GroupedWeight")
 
 @pytest.mark.parametrize("name", MODELS)
 def test_agrees_with_pytorch(tmp_path, name):
-    inputs, want = export(tmp_path, name)
-    np.savez(tmp_path / "inputs.npz", **{f"in{i}": v for i, v in enumerate(inputs)})
-    loose = LOOSE.get(name, 1e-4)
-    path, _ = convert(tmp_path)
+    make, shapes = MODELS[name]
+    torch.manual_seed(7)
+    module = make()
+    agree(tmp_path, module, tuple(torch.randn(s) if isinstance(s, tuple) else s for s in shapes), name)
+
+
+def agree(folder, module, inputs, name="", steps=2, loose=1e-4):
+    """The file with stored integers at its interface, after every executor has agreed with PyTorch on it."""
+    inputs, want = export(folder, module, inputs)
+    np.savez(folder / "inputs.npz", **{f"in{i}": v for i, v in enumerate(inputs)})
+    loose, steps = LOOSE.get(name, loose), STEPS.get(name, steps)
+    real_path = convert(folder, "--set", "quant_io=float")[0].rename(folder / "real.circle")
+    path, _ = convert(folder)
     ins, outs, _ = interface(path)
     rounded = [(w.dtype, o[1], 0) for w, o in zip(want, outs)]  # reals that were rounded to steps
     if not name.startswith(NO_ATEN_KERNEL):
-        chute("run", tmp_path / "model.pt2", "--inputs", tmp_path / "inputs.npz", "-o", tmp_path / "aten.npz")
-        close("chute run model.pt2", oracles.load(tmp_path / "aten.npz", "out"), want, rounded, loose, STEPS.get(name, 2))
-    np.savez(tmp_path / "stored.npz", **{f"in{i}": store(v, p) for i, (v, p) in enumerate(zip(inputs, ins))})
-    chute("run", path, "--inputs", tmp_path / "stored.npz", "-o", tmp_path / "circle.npz")
-    close("chute run model.circle", oracles.load(tmp_path / "circle.npz", "out"), want, outs, loose, STEPS.get(name, 2))
-    agrees_outside(name, path, inputs, want, outs, loose)
+        chute("run", folder / "model.pt2", "--inputs", folder / "inputs.npz", "-o", folder / "aten.npz")
+        close("chute run model.pt2", oracles.load(folder / "aten.npz", "out"), want, rounded, loose, steps)
+    np.savez(folder / "stored.npz", **{f"in{i}": store(v, p) for i, (v, p) in enumerate(zip(inputs, ins))})
+    chute("run", path, "--inputs", folder / "stored.npz", "-o", folder / "circle.npz")
+    close("chute run model.circle", oracles.load(folder / "circle.npz", "out"), want, outs, loose, steps)
+    outside(name, path, inputs, want, outs, loose, steps)
 
-    path, _ = convert(tmp_path, "--set", "quant_io=float")
-    assert all(p[0] == v.dtype for p, v in zip(interface(path)[0], inputs)), "an input changed its type"
-    assert all(p[0] == v.dtype for p, v in zip(interface(path)[1], want)), "an output changed its type"
-    agrees_outside(name, path, inputs, want, rounded, loose)
+    assert all(p[0] == v.dtype for p, v in zip(interface(real_path)[0], inputs)), "an input changed its type"
+    assert all(p[0] == v.dtype for p, v in zip(interface(real_path)[1], want)), "an output changed its type"
+    outside(name, real_path, inputs, want, rounded, loose, steps)
+    return path
 
 
-def agrees_outside(name, path, inputs, want, outs, loose):
+def outside(name, path, inputs, want, outs, loose, steps):
     """In a runtime that is not chute's."""
     notes = []
     for who, runtime in (("tico", run_tico), ("onert", run_onert)):
         got, why = oracles.apart(runtime, path, inputs)
         if got is not None:
-            return close(who, oracles.restore_shape(got, want), want, outs, loose, STEPS.get(name, 2))
+            return close(who, oracles.restore_shape(got, want), want, outs, loose, steps)
         notes.append(f"{who}: {why}")
     assert name in NO_ORACLE, "; ".join(notes)
+
+
+def test_report_follows_every_scale(tmp_path):
+    torch.manual_seed(7)
+    export(tmp_path, MODELS["Requantized"][0](), tuple(torch.randn(s) for s in MODELS["Requantized"][1]))
+    chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--quant-report", tmp_path / "q.json")
+    report = json.loads((tmp_path / "q.json").read_text())
+    sites = {s["name"]: s for s in report["parameters"]}
+    assert len(sites) == 8
+    assert {s["fate"] for s in sites.values()} <= {"input", "result", "constant", "explicit"}
+    assert sites["fake_quantize_per_tensor_affine_2"]["parameters"].startswith("i16, scale 0.00061")
+    assert {c["change"] for c in report["changes"]} == {"widened", "requantized"}
+    assert report["reals"] == []
+    text = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--quant-report", "-").stdout
+    assert text.startswith("8 places of the program quantize\n") and "0 tensors are reals" in text
+
+
+def test_report_says_why_a_tensor_stays_real(tmp_path):
+    torch.manual_seed(7)
+    export(tmp_path, MODELS["HugeBias"][0](), (torch.randn(3, 16),))
+    chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--quant-report", tmp_path / "q.json")
+    report = json.loads((tmp_path / "q.json").read_text())
+    assert any("bias is too large" in r["reason"] for r in report["reals"])
+
+
+def test_an_operator_without_integer_form_is_noted(tmp_path):
+    torch.manual_seed(7)
+    export(tmp_path, MODELS["HugeBias"][0](), (torch.randn(3, 16),))
+    done = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle")
+    assert "note[quant.left]" in done.stderr and "bias is too large" in done.stderr
+    assert interface(tmp_path / "model.circle")[2]["DEQUANTIZE"] >= 1
+
+
+@pytest.mark.parametrize("act, weight, size", [("int16", "int4", 64), ("int16", "uint4", 64), ("uint8", "uint8", 128)])
+def test_weights_are_stored_in_their_own_bits(tmp_path, act, weight, size):
+    make, shapes = MODELS[f"Linear_{act}_{weight}"]
+    export(tmp_path, make(), tuple(torch.randn(s) for s in shapes))
+    path, _ = convert(tmp_path)
+    file = circle.Model.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+    graph = file.subgraphs[0]
+    tensor = graph.tensors[graph.operators[0].inputs[1]]
+    assert len(file.buffers[tensor.buffer].data) == size
+
+
+def test_microscaling_types(tmp_path):
+    export(tmp_path, MODELS["Microscaling_fp4_m1"][0](), (torch.randn(3, 40),))
+    path, _ = convert(tmp_path, "--set", "mx=types")
+    graph = circle.Model.ModelT.InitFromPackedBuf(path.read_bytes(), 0).subgraphs[0]
+    assert [t.type for t in graph.tensors if t.quantization is not None] == [-6]

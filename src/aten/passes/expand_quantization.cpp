@@ -15,7 +15,9 @@
 #include "aten/passes/emit.h"
 #include "aten/passes/passes.h"
 #include "aten/quantization.h"
+#include "ir/walk.h"
 #include "pass/constants.h"
+#include "quant/ledger.h"
 #include "quant/mx.h"
 #include "quant/params.h"
 
@@ -297,6 +299,23 @@ const pass::PatternSet &patterns() {
   return set;
 }
 
+/// Records the operators that become arithmetic: those whose parameters no tensor carries.
+void run_and_record(pass::PassContext &ctx, const pass::PatternSet &set, quant::Ledger &ledger) {
+  std::vector<bool> kept(ctx.graph.num_op_ids(), false);
+  std::vector<const ir::Op *> before;
+  ir::walk(ctx.graph, [&](const ir::Op &op) {
+    if (op.has(ir::trait::kQuantization) && !set.for_opcode(op.opcode()).empty())
+      before.push_back(&op);
+  });
+  quant::Ledger::Pending pending(ctx.graph, before);
+  ctx.run(set);
+  ir::walk(ctx.graph, [&](const ir::Op &op) {
+    if (op.id() < kept.size())
+      kept[op.id()] = true;
+  });
+  ledger.dropped(pending, kept, "its parameters are no part of a type: computed as arithmetic");
+}
+
 } // namespace
 
 void expand_quantization_pass(pass::PassContext &ctx) {
@@ -310,7 +329,11 @@ void expand_quantization_pass(pass::PassContext &ctx) {
     d.hint = "give `numbers` or `types`";
     return ctx.diagnostics.add(std::move(d));
   }
-  ctx.run(types ? patterns<true>() : patterns<false>());
+  const pass::PatternSet &set = types ? patterns<true>() : patterns<false>();
+  if (quant::Ledger *ledger = quant::Ledger::active())
+    run_and_record(ctx, set, *ledger);
+  else
+    ctx.run(set);
 }
 
 } // namespace chute::aten

@@ -11,6 +11,7 @@
 // type: those operators become arithmetic on reals.
 #include "aten/quantization.h"
 #include "circle/legalize/emit.h"
+#include "quant/ledger.h"
 #include "quant/params.h"
 
 namespace chute::circle {
@@ -60,7 +61,7 @@ Value *clamped_constant(Emit &e, const ir::Constant &c, const AffineForm &f, Typ
   return q ? e.constant(q) : nullptr;
 }
 
-Value *quantized(Emit &e, Value *x, const AffineForm &f, ElementType storage) {
+Value *stored_value(Emit &e, Value *x, const AffineForm &f, ElementType storage) {
   ir::Context &ctx = e.context();
   const Type stored = quant::stored_type(ctx, x->type(), storage, quantization_of(ctx, f));
   // An operand that this very grid gave lies on it.
@@ -74,10 +75,24 @@ Value *quantized(Emit &e, Value *x, const AffineForm &f, ElementType storage) {
   return e.quantize(narrow ? clamped(e, x, f, storage) : x, stored);
 }
 
+Value *quantized(Emit &e, Value *x, const AffineForm &f, ElementType storage) {
+  Value *q = stored_value(e, x, f, storage);
+  if (quant::Ledger *ledger = quant::Ledger::active()) {
+    ledger->site(e.graph(), e.op, q);
+    if (quant::range_of(storage)->min < f.min && f.axis < 0 && !constant_of(q) &&
+        quant::range_of(storage)->min + 1 == f.min)
+      ledger->change(e.graph(), e.op, quant::Ledger::Change::Rounding, q->type(), q->type());
+  }
+  return q;
+}
+
 Value *fake(Emit &e, const AffineForm &f) {
   Value *x = e.arg(0);
-  if (f.step == AffineForm::Step::None)
+  if (f.step == AffineForm::Step::None) {
+    if (quant::Ledger *ledger = quant::Ledger::active())
+      ledger->site(e.graph(), e.op, nullptr, "it is switched off");
     return x;
+  }
   if (x->type().element() != ElementType::F32)
     return e.unsupported("of " + std::string(ir::element_type_name(x->type().element())));
   const auto storage = quant::storage_for({f.min, f.max});
@@ -144,7 +159,11 @@ bool lower_dequantize(ir::Op &op, pass::Rewriter &rw) {
     static_cast<void>(e.unsupported("between types without integers"));
     return false;
   }
+  const Value *raw = q;
+  const bool had_none = !q->type().quant();
   q = with_parameters(e, q, quantization_of(e.context(), *f));
+  if (quant::Ledger *ledger = quant::Ledger::active(); ledger && q && (had_none || q != raw))
+    ledger->site(e.graph(), op, q);
   if (!q) {
     static_cast<void>(e.unsupported("with other parameters than its operand was quantized with"));
     return false;

@@ -58,6 +58,8 @@ bool OpConverter::may_convert(const Value *v) {
 }
 
 void OpConverter::left(const Op &op, const char *why) {
+  if (ledger_)
+    ledger_->left(op, why);
   for (Reason &r : reasons_)
     if (r.why == why) {
       ++r.count;
@@ -286,14 +288,28 @@ bool OpConverter::to_integers(Op &p) {
         return false;
   }
   apply(p);
+  if (ledger_ && result.element() != width)
+    ledger_->change(graph_, p, quant::Ledger::Change::Widened, result,
+                    quant::stored_type(graph_.context(), result, width, quant));
   graph_.set_type(p.result(),
                   quant::stored_type(graph_.context(), p.result()->type(), width, quant));
   return true;
 }
 
+void OpConverter::record(const Op &p, const Plan &step) {
+  using Change = quant::Ledger::Change;
+  const bool wide = ir::element_bits(step.type.element()) > 16;
+  if (step.numbers)
+    ledger_->change(graph_, p, wide ? Change::Bias : Change::Chosen, step.numbers->type, step.type);
+  else if (step.value->type() != step.type)
+    ledger_->change(graph_, p, Change::Widened, step.value->type(), step.type);
+}
+
 void OpConverter::apply(Op &p) {
   for (const Plan &step : plan_) {
     Value *v = step.value;
+    if (ledger_)
+      record(p, step);
     if (step.numbers)
       v = ir::Builder(graph_, *p.parent(), &p).constant(store(*step.numbers, step.type));
     else if (v->type() != step.type && constant_of(v))

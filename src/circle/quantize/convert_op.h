@@ -2,6 +2,7 @@
 
 #include "circle/quantize/storage.h"
 #include "pass/pass.h"
+#include "quant/ledger.h"
 #include "quant/params.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -53,11 +54,13 @@ private:
   bool plan_bias(ir::Op &p, const RoleInfo &role, ir::ElementType width, ir::Type input,
                  ir::Type weight);
   void apply(ir::Op &p);
+  void record(const ir::Op &p, const Plan &step);
   /// The stored constant of `numbers`, made once per constant and type.
   const ir::Constant *store(const ir::Constant &numbers, ir::Type type);
 
   pass::PassContext &ctx_;
   ir::Graph &graph_;
+  quant::Ledger *ledger_ = quant::Ledger::active();
   std::vector<Plan> plan_;
   boost::unordered_flat_map<std::pair<const ir::Constant *, u32>, const ir::Constant *>
       stored_constants_; // looked up only

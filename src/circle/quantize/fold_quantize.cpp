@@ -22,6 +22,7 @@
 #include "circle/passes.h"
 #include "circle/quantize/convert_op.h"
 #include "circle/quantize/storage.h"
+#include "quant/ledger.h"
 #include "quant/params.h"
 
 namespace chute::circle {
@@ -76,6 +77,8 @@ private:
     Value *old = q.result();
     if (old->name() && !v->name())
       graph_.set_name(v, old->name());
+    if (ledger_)
+      ledger_->moved(old, v);
     graph_.replace_all_uses(old, v);
     graph_.erase(&q);
     ++ctx_.counters.rewrites;
@@ -139,6 +142,8 @@ private:
     ir::Builder b(graph_, *op.parent(), &op);
     b.set_loc(op.loc());
     Value *stored_value = b.constant(out);
+    if (ledger_)
+      ledger_->moved(op.operand(where), stored_value);
     const ir::Type real = op.result()->type();
     Op *d = b.create_typed(op::DEQUANTIZE, std::span(&stored_value, 1), {}, std::span(&real, 1));
     graph_.replace_all_uses(op.result(), d->result());
@@ -159,6 +164,8 @@ private:
         return replace(q, s);
       if (is_per_tensor(s->type()) && is_per_tensor(type)) {
         graph_.set_operand(&q, 0, s);
+        if (ledger_)
+          ledger_->change(graph_, q, quant::Ledger::Change::Requantized, s->type(), type);
         ++ctx_.counters.rewrites;
       }
       return;
@@ -205,6 +212,7 @@ private:
 
   pass::PassContext &ctx_;
   ir::Graph &graph_;
+  quant::Ledger *ledger_ = quant::Ledger::active();
   OpConverter convert_;
   std::vector<Op *> pending_; ///< QUANTIZE operators made by `join`
   std::vector<Value *> operands_;

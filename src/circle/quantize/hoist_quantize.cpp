@@ -14,6 +14,7 @@
 #include "circle/passes.h"
 #include "circle/quantize/storage.h"
 #include "ir/walk.h"
+#include "quant/ledger.h"
 #include "quant/params.h"
 
 namespace chute::circle {
@@ -74,6 +75,8 @@ void hoist(ir::Graph &graph, Op &move, u32 operand, ir::Type stored_as) {
       Op *q = u.owner();
       if (v.name().id == 0 || q->result()->name())
         graph.set_name(&v, q->result()->name());
+      if (quant::Ledger *ledger = quant::Ledger::active())
+        ledger->moved(q->result(), &v);
       graph.replace_all_uses(q->result(), &v);
       graph.erase(q);
     }

@@ -11,6 +11,7 @@
 #include "circle/passes.h"
 #include "circle/quantize/pipeline.h"
 #include "circle/quantize/storage.h"
+#include "quant/ledger.h"
 #include "quant/params.h"
 
 #include <cstdio>
@@ -79,6 +80,8 @@ void quantize_interface(pass::PassContext &ctx) {
     graph.set_type(x, t);
     for (ir::Use &u : x->uses()) {
       Op *q = u.owner();
+      if (quant::Ledger *ledger = quant::Ledger::active())
+        ledger->moved(q->result(), x);
       graph.replace_all_uses(q->result(), x);
       graph.erase(q);
       ++ctx.counters.rewrites;
