@@ -1,3 +1,4 @@
+#include "circle/reader.h"
 #include "circle/writer.h"
 #include "cli/command.h"
 #include "cli/model_file.h"
@@ -89,7 +90,7 @@ public:
     if (session.diagnostics.has_errors())
       return session.finish();
     circle::WriteStats stats;
-    if (Status s = circle::write(**graph, output_, {}, &stats); !s)
+    if (Status s = circle::write(**graph, output_, write_, &stats); !s)
       return session.fail(std::move(s.error()));
     const ptq::Sizes sizes{float_bytes, stats.bytes};
     if (!report_.empty())
@@ -143,7 +144,7 @@ private:
   /// The float Circle graph. Findings of the first load are reported, those of the next are the
   /// same.
   Result<std::unique_ptr<ir::Graph>> load_float(ir::Context &ctx, Session &session, bool first,
-                                                u64 &float_bytes) const {
+                                                u64 &float_bytes) {
     Diagnostics ignored;
     Diagnostics &diagnostics = first ? session.diagnostics : ignored;
     auto model = load_model(ctx, model_, session.threads, diagnostics);
@@ -151,6 +152,8 @@ private:
       return tl::unexpected(std::move(model.error()));
     if (first)
       float_bytes = model->file_bytes;
+    if (model->format == FileFormat::Circle)
+      return load_circle(ctx, diagnostics);
     if (model->format != FileFormat::Pt2)
       return std::move(model->graph);
     std::vector<std::string> passes = convert::core_aten_pipeline();
@@ -166,6 +169,27 @@ private:
     if (first) {
       const auto bytes = circle::write_bytes(*model->graph);
       float_bytes = bytes ? bytes->size() : float_bytes;
+    }
+    return std::move(model->graph);
+  }
+
+  /// With what the file says of itself, which the new one says too.
+  Result<std::unique_ptr<ir::Graph>> load_circle(ir::Context &ctx, Diagnostics &diagnostics) {
+    auto model = circle::read_model(ctx, model_);
+    if (!model)
+      return tl::unexpected(std::move(model.error()));
+    write_.description = model->description;
+    write_.signature_key = model->signature_key;
+    write_.subgraph_name = model->subgraph_name;
+    write_.metadata = model->metadata;
+    if (!model->more.empty() || model->signatures.size() > 1) {
+      Diagnostic d;
+      d.severity = Severity::Warning;
+      d.kind = ErrorKind::None;
+      d.code = "quantize.main_only";
+      d.message = "further subgraphs and signatures are left out; the main subgraph is quantized";
+      d.hint = "`chute extract` makes a model of another one";
+      diagnostics.add(std::move(d));
     }
     return std::move(model->graph);
   }
@@ -192,6 +216,7 @@ private:
 
   std::string model_;
   std::string output_;
+  circle::WriteOptions write_;
   std::vector<std::string> calibrate_;
   std::string scheme_ = "int8";
   std::string observer_ = "minmax";

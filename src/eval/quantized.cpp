@@ -96,6 +96,23 @@ void map_scales(const Tensor &t, const ir::Quantization &q, const ScaleMap &m, T
   });
 }
 
+Shape part_shape(const Tensor &t, i64 rows) {
+  Shape shape = t.shape();
+  shape[0] = rows;
+  return shape;
+}
+size_t row_bytes(const Tensor &t) {
+  return t.dim(0) ? t.num_bytes() / static_cast<size_t>(t.dim(0)) : 0;
+}
+
+/// Weights that are worth more than a tile as floats: FULLY_CONNECTED dequantizes them by rows.
+bool stays_stored(const ir::Op &op, size_t index, const Tensor &t) {
+  constexpr i64 kLarge = i64{1} << 22;
+  return index == 1 && t.num_elements() > kLarge && op.name() == "circle.fully_connected" &&
+         ir::is_float(op.operand(0)->type().quant() ? ElementType::F32
+                                                    : op.operand(0)->type().element());
+}
+
 /// A movement operator that also makes up elements: the real zero, which is stored as the zero
 /// point.
 bool pads_with_zero(const ir::Op &op) {
@@ -114,6 +131,33 @@ Result<Tensor> dequantize(const Tensor &t, const ir::Quantization &q) {
   Tensor out = Tensor::allocate(ElementType::F32, t.shape());
   map_scales<float>(t, q, *m, out, [](float v, float s, float z) { return (v - z) * s; });
   return out;
+}
+
+Result<Tensor> dequantize_rows(const Tensor &t, const ir::Quantization &q, i64 first, i64 count) {
+  const i64 rows = t.rank() ? t.dim(0) : 0;
+  if (first < 0 || count < 0 || first > rows || count > rows - first)
+    return refuse("the rows are out of range");
+  ir::Quantization part = q;
+  if (q.scales.size() > 1 && q.zero_points.size() == q.scales.size()) {
+    if (q.axis == 0 && q.kind == ir::QuantKind::Block) {
+      // Rows share scales in blocks that a tile need not start with.
+      const Result<Tensor> all = dequantize(t, q);
+      return all ? Tensor::view(ElementType::F32, part_shape(t, count),
+                                all->data() + row_bytes(*all) * static_cast<size_t>(first),
+                                all->owner())
+                 : all;
+    }
+    if (q.axis == 0 || q.kind == ir::QuantKind::Block) {
+      const size_t each = q.scales.size() / static_cast<size_t>(std::max<i64>(rows, 1));
+      const size_t from = each * static_cast<size_t>(first);
+      const size_t n = each * static_cast<size_t>(count);
+      part.scales = q.scales.subspan(from, n);
+      part.zero_points = q.zero_points.subspan(from, n);
+    }
+  }
+  return dequantize(Tensor::view(t.element(), part_shape(t, count),
+                                 t.data() + row_bytes(t) * static_cast<size_t>(first), t.owner()),
+                    part);
 }
 
 Result<Tensor> quantize(const Tensor &t, ElementType element, const ir::Quantization &q) {
@@ -171,12 +215,37 @@ bool computes_dequantized(const ir::Op &op) {
                                            [](i64 z) { return z != 0; });
 }
 
+/// The parameters of the one quantized operand of a movement operator: its elements are moved first
+/// and converted where they arrive, since a table is larger than what is taken from it.
+const ir::Quantization *moved_alone(const ir::Op &op) {
+  if (!op.has(ir::trait::kMovement) || pads_with_zero(op))
+    return nullptr;
+  const ir::Quantization *only = nullptr;
+  for (const ir::Use &u : op.operand_uses()) {
+    const ir::Value *v = u.value();
+    const ir::Quantization *q = quant_of(v);
+    if ((q && only) || (!q && v && v->type().is_tensor() && ir::is_float(v->type().element())))
+      return nullptr;
+    only = q ? q : only;
+  }
+  return only && only->kind == ir::QuantKind::PerTensor ? only : nullptr;
+}
+
 Status RealOperands::load(std::vector<ResultType> &types) {
+  moved_ = moved_alone(op_);
+  if (moved_) {
+    for (size_t i = 0; i < stored_.size(); ++i)
+      if (quant_of(op_.operand(static_cast<u32>(i))))
+        for (ResultType &t : types)
+          t.element = stored_[i]->element();
+    operands_.assign(stored_.begin(), stored_.end());
+    return {};
+  }
   real_.resize(stored_.size());
   for (size_t i = 0; i < stored_.size(); ++i) {
     const ir::Quantization *q = quant_of(op_.operand(static_cast<u32>(i)));
     operands_.push_back(stored_[i]);
-    if (!q || !stored_[i])
+    if (!q || !stored_[i] || stays_stored(op_, i, *stored_[i]))
       continue;
     Result<Tensor> real = dequantize(*stored_[i], *q);
     if (!real)
@@ -193,11 +262,19 @@ Status RealOperands::load(std::vector<ResultType> &types) {
 Status RealOperands::store(std::vector<ResultType> &types, std::vector<Tensor> &results) const {
   for (u32 i = 0; i < op_.num_results(); ++i) {
     const ir::Quantization *q = quant_of(op_.result(i));
-    if (!q)
+    if (!q && !moved_)
       continue;
     types[i].element = op_.result(i)->type().element();
-    if (!results[i].defined())
+    if (!results[i].defined() || (moved_ && moved_ == q))
       continue;
+    if (moved_) {
+      Result<Tensor> real = dequantize(results[i], *moved_);
+      if (!real)
+        return tl::unexpected(real.error());
+      results[i] = std::move(*real);
+      if (!q)
+        continue;
+    }
     Result<Tensor> stored = quantize(results[i], types[i].element, *q);
     if (!stored)
       return tl::unexpected(stored.error());

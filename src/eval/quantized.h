@@ -20,6 +20,9 @@ Result<Tensor> dequantize(const Tensor &t, const ir::Quantization &q);
 /// point. `t` is of floats. Errors as dequantize().
 Result<Tensor> quantize(const Tensor &t, ElementType element, const ir::Quantization &q);
 
+/// Rows `first` to `first + count` of the first dim of `t`, as dequantize() of all of them gives.
+Result<Tensor> dequantize_rows(const Tensor &t, const ir::Quantization &q, i64 first, i64 count);
+
 /// Whether `op` has to see real numbers: it touches quantized types and does not merely move stored
 /// numbers between tensors of the same parameters.
 bool computes_dequantized(const ir::Op &op);
@@ -30,7 +33,9 @@ public:
   RealOperands(const ir::Op &op, std::span<const Tensor *const> stored)
       : op_(op), stored_(stored) {}
 
-  /// Dequantizes the operands and declares quantized results f32 in `types`.
+  /// Dequantizes the operands and declares quantized results f32 in `types`. Left as stored: a
+  /// table that elements are moved from, and weights of FULLY_CONNECTED above 16 MiB of f32, which
+  /// the kernel dequantizes in tiles.
   Status load(std::vector<ResultType> &types);
   std::span<const Tensor *const> operands() const { return operands_; }
   /// Quantizes the results whose types ask for it, and puts their element types back.
@@ -40,6 +45,7 @@ private:
   const ir::Op &op_;
   std::span<const Tensor *const> stored_;
   std::vector<Tensor> real_;
+  const ir::Quantization *moved_ = nullptr; ///< elements are moved as stored, then converted
   std::vector<const Tensor *> operands_;
 };
 

@@ -101,6 +101,81 @@ TEST(Quantized, MovementKeepsStoredNumbersWhereParametersAgree) {
             (std::vector<double>{1, 2, 11})); // 2 of the real line, not the number 2
 }
 
+TEST(Quantized, RowsAreTheRowsOfTheWhole) {
+  ir::Context ctx;
+  const float scales[] = {1, 0.5f, 0.25f, 2};
+  const i64 zeros[] = {0, 1, -2, 3};
+  std::vector<i8> v(4 * 4);
+  for (size_t i = 0; i < v.size(); ++i)
+    v[i] = static_cast<i8>(i * 7);
+  const Tensor t = Tensor::of(ElementType::I8, {4, 4}, std::span<const i8>(v));
+  ir::Quantization q;
+  q.scales = scales;
+  q.zero_points = zeros;
+  struct Case {
+    ir::QuantKind kind;
+    int axis;
+    int block;
+    size_t count;
+  };
+  const float many[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const i64 offsets[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (const Case &c :
+       {Case{ir::QuantKind::PerTensor, 0, 0, 1}, Case{ir::QuantKind::PerChannel, 0, 0, 4},
+        Case{ir::QuantKind::PerChannel, 1, 0, 4}, Case{ir::QuantKind::Block, 0, 2, 8},
+        Case{ir::QuantKind::Block, 1, 2, 8}}) {
+    q.kind = c.kind;
+    q.axis = c.axis;
+    q.block_size = c.block;
+    q.scales =
+        c.count == 8 ? std::span<const float>(many) : std::span<const float>(scales).first(c.count);
+    q.zero_points =
+        c.count == 8 ? std::span<const i64>(offsets) : std::span<const i64>(zeros).first(c.count);
+    const auto all = dequantize(t, q);
+    const auto rows = dequantize_rows(t, q, 1, 2);
+    ASSERT_TRUE(all && rows);
+    for (i64 i = 0; i < 8; ++i)
+      EXPECT_EQ(rows->at(i), all->at(4 + i)) << c.axis << " " << c.block;
+  }
+  EXPECT_FALSE(dequantize_rows(t, q, 3, 2));
+}
+
+TEST(Quantized, LargeWeightsAreDequantizedInTiles) {
+  // 2^22 + 2^11 weights, each the parity of its row: rows 0, 2, … give zero.
+  const i64 units = 2049;
+  const i64 depth = 2048;
+  Tensor w = Tensor::allocate(ElementType::I8, {units, depth});
+  for (i64 i = 0; i < w.num_elements(); ++i)
+    w.mutable_as<i8>()[i] = static_cast<i8>(i / depth % 2 ? i / depth % 5 : 0);
+  Tensor x = Tensor::allocate(ElementType::F32, {2, depth});
+  for (i64 i = 0; i < x.num_elements(); ++i)
+    x.mutable_as<float>()[i] = i < depth ? 1 : 2;
+  const auto out = run(R"(graph @q(%x: f32[2,2048], %w: i8[2049,2048] quant(0.5:0)) {
+    %y = circle.fully_connected(%x, %w, none) {keep_num_dims = true} : f32[2,2049]
+    return %y
+  })",
+                       {x, w});
+  ASSERT_EQ(out.size(), 1u);
+  for (i64 r = 0; r < units; ++r) {
+    const double want = r % 2 ? static_cast<double>(r % 5) * 0.5 * static_cast<double>(depth) : 0;
+    ASSERT_EQ(out[0].at(r), want) << r;
+    ASSERT_EQ(out[0].at(units + r), 2 * want) << r;
+  }
+}
+
+TEST(Quantized, TablesAreReadAsStoredAndConvertedWhereTheyArrive) {
+  const auto out = run(R"(graph @q(%t: i8[3,2] quant(0.5:1), %i: i32[1]) {
+    %f = circle.gather(%t, %i) {axis = 0} : f32[1,2]
+    %r = circle.gather(%t, %i) {axis = 0} : i16[1,2] quant(0.25:0)
+    return %f, %r
+  })",
+                       {bytes({3, 2}, {0, 0, 1, 3, 5, -3}),
+                        Tensor::of(ElementType::I32, {1}, std::span<const i32>(std::array{2}))});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(values(out[0]), (std::vector<double>{2, -2}));
+  EXPECT_EQ(values(out[1]), (std::vector<double>{8, -8}));
+}
+
 TEST(Quantized, WhatCannotComputeIsRefused) {
   std::string error;
   run(R"(graph @q(%x: f32[2]) {

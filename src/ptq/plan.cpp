@@ -124,7 +124,9 @@ private:
 
   /// What speaks against quantizing this one; empty when nothing does.
   std::string objection(const ir::Op &o, const Rule &rule) const {
-    const std::string path = graph_.locations().resolve(o.loc()).module_path;
+    const std::string path = options_.keep_float.empty()
+                                 ? std::string()
+                                 : graph_.locations().resolve(o.loc()).module_path;
     for (const std::string &pattern : options_.keep_float) {
       const std::string_view op_name = o.name().substr(o.name().find('.') + 1);
       std::string upper(op_name);

@@ -5,6 +5,7 @@
 #include "eval/kernels/families.h"
 #include "eval/kernels/matmul.h"
 #include "eval/kernels/shared.h"
+#include "eval/quantized.h"
 #include "eval/strided.h"
 
 #include <algorithm>
@@ -18,6 +19,29 @@ Status finish(KernelContext &ctx, Tensor out) {
   return activate(ctx);
 }
 
+/// x w^T with weights as they are stored, dequantized a tile of rows at a time.
+Status tiled_product(KernelContext &ctx, const Tensor &x, const Tensor &w, Tensor &out) {
+  const ir::Quantization *q = ctx.op().arg(1)->type().quant();
+  EVAL_REQUIRE(q && x.element() == ElementType::F32, "operand and weights do not fit");
+  const i64 units = w.dim(0);
+  const i64 tile = std::max<i64>(1, (i64{1} << 20) / w.dim(1));
+  out = Tensor::allocate(ElementType::F32, {x.dim(0), units});
+  for (i64 first = 0; first < units; first += tile) {
+    const i64 n = std::min(tile, units - first);
+    const Result<Tensor> part = dequantize_rows(w, *q, first, n);
+    if (!part)
+      return tl::unexpected(part.error());
+    Tensor p;
+    EVAL_REQUIRE(matmul(x, *part, true, ElementType::F32, p), "operand and weights do not fit");
+    const i64 from[] = {n, 1};
+    const i64 to[] = {units, 1};
+    if (x.dim(0))
+      copy_strided(p.item_bytes(), p.shape(), p.data(), from,
+                   out.mutable_data() + static_cast<size_t>(first) * out.item_bytes(), to);
+  }
+  return {};
+}
+
 /// The operand as rows of the weights' depth; the result has the declared shape (keep_num_dims).
 Status k_fully_connected(KernelContext &ctx) {
   const Tensor &x = ctx.in(0);
@@ -28,7 +52,11 @@ Status k_fully_connected(KernelContext &ctx) {
                    wide != ElementType::None && ctx.type().known(),
                "operand and weights do not fit");
   Tensor p;
-  EVAL_REQUIRE(matmul(x.reshaped({x.num_elements() / w.dim(1), w.dim(1)}), w, true, wide, p) &&
+  const Tensor rows = x.reshaped({x.num_elements() / w.dim(1), w.dim(1)});
+  if (ir::is_integer(w.element()) && ir::is_float(element))
+    if (Status s = tiled_product(ctx, rows, w, p); !s)
+      return s;
+  EVAL_REQUIRE((p.defined() || matmul(rows, w, true, wide, p)) &&
                    num_elements(ctx.type().shape) == p.num_elements(),
                "operand and weights do not fit");
   if (ctx.has(2)) {
