@@ -131,7 +131,7 @@ Status save_graph(const GraphFile &file, const std::string &path) {
   if (ends_with(path, ".ir") || (path == "-" && file.format == FileFormat::Text))
     return write_text(path, ir::print(graph));
   // What the format says beyond the graph lies in the file that was read.
-  if (file.model.origin) {
+  if (file.model.origin || !file.model.signatures.empty()) {
     circle::ModelWriteOptions options;
     options.compact = true;
     if (path != "-")

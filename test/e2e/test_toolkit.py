@@ -119,6 +119,58 @@ def test_extract_says_what_is_wrong_with_a_selection(files, tmp_path, arguments,
     assert not (tmp_path / "out.circle").exists()
 
 
+# --- merge -----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_merge_puts_the_parts_together_again(name, files, inputs, tmp_path):
+    whole = files / f"{name}.circle"
+    count = len(read(whole).subgraphs[0].operators)
+    parts = []
+    for first, last in ((0, count // 3), (count // 3 + 1, count // 2), (count // 2 + 1, count - 1)):
+        parts.append(tmp_path / f"{first}.circle")
+        chute("extract", whole, "--ops", f"{first}-{last}", "-o", parts[-1])
+    made = report("merge", *parts, "-o", tmp_path / "whole.circle", "--share-inputs")
+    assert made["connections"] and not made["renamed"]
+    chute("verify", tmp_path / "whole.circle")
+    assert report("diff", whole, tmp_path / "whole.circle")["same"] == count
+    got = dict(zip(tensor_names(tmp_path / "whole.circle", "outputs"), reference(tmp_path / "whole.circle", inputs[name])))
+    for tensor, want in zip(tensor_names(whole, "outputs"), reference(whole, inputs[name])):
+        np.testing.assert_array_equal(got[tensor], want)
+
+
+def test_merge_side_by_side_and_as_signatures(files, inputs, tmp_path):
+    one, two = files / "mobilenet_small.circle", files / "decoder_small.circle"
+    both = tmp_path / "both.circle"
+    chute("merge", one, two, "--mode", "side-by-side", "-o", both)
+    chute("verify", both)
+    got = reference(both, inputs["mobilenet_small"] + inputs["decoder_small"])
+    want = reference(one, inputs["mobilenet_small"]) + reference(two, inputs["decoder_small"])
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_array_equal(g, w)
+    made = report("merge", one, two, one, "--mode", "signatures", "-o", tmp_path / "sig.circle")
+    chute("verify", tmp_path / "sig.circle")
+    model = read(tmp_path / "sig.circle")
+    keys = [s.signatureKey.decode() for s in model.signatureDefs]
+    assert keys == ["serving_default", "serving_default_1", "serving_default_2"] and len(made["renamed"]) == 2
+    assert [s.subgraphIndex for s in model.signatureDefs] == [0, 1, 2]
+    sizes = [sum(len(b.data) for b in read(path).buffers if b.data is not None) for path in (one, two, tmp_path / "sig.circle")]
+    assert sizes[2] <= sizes[0] + sizes[1], "equal weights are stored twice"
+    chute("extract", tmp_path / "sig.circle", "--signature", "serving_default_1", "--ops", "0-5", "-o", tmp_path / "part.circle")
+    chute("extract", two, "--ops", "0-5", "-o", tmp_path / "same.circle")
+    assert report("diff", tmp_path / "part.circle", tmp_path / "same.circle", expect=1)["changes"] == []
+
+
+def test_merge_says_what_does_not_fit(files, tmp_path):
+    one, two, out = files / "mobilenet_small.circle", files / "decoder_small.circle", tmp_path / "out.circle"
+    assert "toolkit.merge" in chute("merge", one, two, "-o", out, expect=2).stderr
+    chute("merge", one, "-o", out, expect=2)
+    chute("merge", one, two, "--connect", "nonsense", "-o", out, expect=2)
+    chute("merge", one, two, "--connect", "no=where", "-o", out, expect=2)
+    (tmp_path / "bad.circle").write_bytes(one.read_bytes()[:1000])
+    chute("merge", one, tmp_path / "bad.circle", "-o", out, expect=4)
+    assert not out.exists()
+
+
 # --- cleanup ---------------------------------------------------------------------------------------------------------
 
 def test_cleanup_drops_what_is_unused_and_keeps_values(files, inputs, tmp_path):
