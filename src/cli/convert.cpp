@@ -25,15 +25,19 @@ public:
     return "  chute convert model.pt2 -o model.circle\n"
            "  chute convert model.pt2 -o model.tosa --profile fp\n"
            "  chute convert model.pt2 -o model.circle --quant-report scales.json\n"
+           "  chute convert model.pt2 -o model.pte\n"
            "  chute convert model.pt2 -o model.circle --verify-each --stats\n"
            "  chute convert model.pt2 -o model.circle --print-after legalize-circle";
   }
   void declare(Args &args) override {
     args.positional("input", input_, "The .pt2 archive");
-    args.option("-o,--output", output_, "The .circle, .tosa or .mlir (TOSA as text) file to write",
-                true);
+    args.option("-o,--output", output_,
+                "The .circle, .tosa, .mlir (TOSA as text) or .pte (ExecuTorch) file to write", true);
     args.option("--model", model_, "Which of an archive's models to convert");
-    args.option("--profile", profile_, "TOSA profile: fp, int or int+fp (default: what the program is)");
+    args.option("--profile", profile_,
+                "TOSA profile: fp, int or int+fp (default: what the program is)");
+    args.option("--target", target_,
+                "Accelerator that Vela compiles a .tosa or .pte for: ethos-u55-128, ethos-u85-256, …");
     args.option("--report", report_, "Write the file's interface to this JSON file");
     args.option("--quant-report", quant_report_,
                 "Write what became of every scale and zero point: JSON, or text for - and .txt");
@@ -42,19 +46,23 @@ public:
 
   int run(Session &session) override {
     session.diagnostics.set_file(input_);
-    const bool mlir = ends_with(output_, ".mlir");
-    const bool tosa = mlir || ends_with(output_, ".tosa");
+    const bool mlir = ends_with(output_, ".mlir"), program = ends_with(output_, ".pte");
+    const bool tosa = mlir || program || ends_with(output_, ".tosa");
     if (!tosa && !ends_with(output_, ".circle"))
       return usage(session, "cli.output.format",
-                   "the output's extension names the format; .circle, .tosa and .mlir are known",
-                   output_, "name the output model.circle, model.tosa or model.mlir");
+                   "the output's extension names the format: .circle, .tosa, .mlir or .pte", output_,
+                   "name the output model.circle, model.tosa, model.mlir or model.pte");
     if (!profile_.empty() && !tosa)
       return usage(session, "cli.output.profile", "a profile belongs to TOSA", profile_,
                    "name the output model.tosa");
     if (profile_ != "" && profile_ != "fp" && profile_ != "int" && profile_ != "int+fp")
       return usage(session, "cli.profile", "is no TOSA profile", profile_,
                    "one of fp, int, int+fp");
+    if (!target_.empty() && (!tosa || mlir))
+      return usage(session, "cli.output.target", "an accelerator belongs to .tosa and .pte", target_,
+                   "name the output model.pte");
     convert::ConvertOptions options;
+    options.accelerator = target_;
     options.threads = static_cast<unsigned>(session.threads);
     options.model = model_;
     if (!options_.fill(options.pipeline, session.diagnostics))
@@ -70,9 +78,10 @@ public:
       Progress progress(session.quiet);
       options.on_phase = [&](std::string_view name) { progress.phase(name); };
       ok = convert::convert_pt2(input_, output_,
-                                mlir   ? convert::Target::Mlir
-                                : tosa ? convert::Target::Tosa
-                                       : convert::Target::Circle,
+                                mlir      ? convert::Target::Mlir
+                                : program ? convert::Target::ExecuTorch
+                                : tosa    ? convert::Target::Tosa
+                                          : convert::Target::Circle,
                                 options, session.diagnostics, report);
     }
     if (options_.wants_stats())
@@ -132,7 +141,7 @@ private:
   std::string input_;
   std::string output_;
   std::string model_;
-  std::string profile_;
+  std::string profile_, target_;
   std::string report_;
   std::string quant_report_;
   PassOptions options_;

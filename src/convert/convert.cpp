@@ -3,12 +3,18 @@
 #include "circle/writer.h"
 #include "convert/interface.h"
 #include "convert/pipelines.h"
+#include "ethosu/vela.h"
+#include "executorch/program.h"
+#include "executorch/spec.h"
 #include "ir/verifier.h"
 #include "pt2/reader.h"
 #include "quant/ledger.h"
+#include "support/output_file.h"
 #include "support/trace.h"
 #include "tosa/mlir.h"
 #include "tosa/writer.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 namespace chute::convert {
 
@@ -18,19 +24,86 @@ double seconds_since(i64 start_us) {
   return static_cast<double>(Trace::now_us() - start_us) * 1e-6;
 }
 
-Status write_file(const ir::Graph &graph, const std::string &to, Target target,
-                  ConvertReport &report) {
-  if (target == Target::Circle) {
-    circle::WriteStats stats;
-    const Status s = circle::write(graph, to, {}, &stats);
-    report.ops_written = stats.operators;
-    report.bytes_written = stats.bytes;
+Status save(const std::string &to, std::span<const std::byte> bytes, ConvertReport &report) {
+  auto file = OutputFile::create(to);
+  if (!file)
+    return tl::unexpected(file.error());
+  if (Status s = file->write(bytes); !s)
     return s;
+  report.bytes_written = bytes.size();
+  return file->commit();
+}
+
+/// Vela's figures beside the modules of the program.
+void join_layers(const ir::Graph &graph, const ethosu::Compiled &compiled,
+                 const std::vector<std::pair<std::string, ir::LocId>> &names,
+                 ConvertReport &report) {
+  boost::unordered_flat_map<std::string_view, ir::LocId> places;
+  for (const auto &[name, loc] : names)
+    places.try_emplace(name, loc);
+  for (const ethosu::Layer &l : compiled.layers) {
+    AcceleratorLayer out{l.name, l.original, l.target, {}, {}, l.cycles, l.macs, l.utilization};
+    if (const auto it = places.find(l.name); it != places.end()) {
+      ir::Provenance place = graph.locations().resolve(it->second);
+      out.module_path = std::move(place.module_path);
+      out.source_line = std::move(place.source_line);
+    }
+    report.layers.push_back(std::move(out));
   }
+  report.accelerator_totals = compiled.totals;
+}
+
+/// A TOSA file, an ExecuTorch program around it, or around what Vela makes of it.
+Status write_tosa(const ir::Graph &graph, const std::string &to, Target target,
+                  const std::string &accelerator, ConvertReport &report) {
+  std::vector<std::pair<std::string, ir::LocId>> names;
+  tosa::WriteOptions options;
+  options.names = accelerator.empty() ? nullptr : &names;
+  tosa::WriteStats stats;
+  const auto payload = tosa::write_bytes(graph, options, &stats);
+  if (!payload)
+    return tl::unexpected(payload.error());
+  report.ops_written = stats.operators;
+  executorch::Delegate delegate;
+  delegate.backend = "TOSABackend";
+  delegate.compile_specs = {{"tosa_spec", executorch::tosa_spec(graph)},
+                            {"output_format", "tosa"},
+                            {"preserve_io_quantization", "False"}};
+  delegate.payload = *payload;
+  ethosu::Compiled compiled;
+  if (!accelerator.empty()) {
+    const auto hardware = ethosu::parse_accelerator(accelerator);
+    if (!hardware)
+      return tl::unexpected(hardware.error());
+    auto made = ethosu::compile(*payload, *hardware);
+    if (!made)
+      return tl::unexpected(made.error());
+    compiled = std::move(*made);
+    join_layers(graph, compiled, names, report);
+    delegate.backend = "EthosUBackend";
+    delegate.compile_specs = {{"tosa_spec", executorch::tosa_spec(graph)},
+                              {"compile_flags", ethosu::flags_of(*hardware)},
+                              {"output_format", "vela"},
+                              {"target", accelerator},
+                              {"preserve_io_quantization", "False"}};
+    delegate.payload = compiled.stream;
+  }
+  if (target == Target::Tosa)
+    return save(to, *payload, report);
+  const auto program = executorch::write_program(graph, delegate);
+  if (!program)
+    return tl::unexpected(program.error());
+  return save(to, *program, report);
+}
+
+Status write_file(const ir::Graph &graph, const std::string &to, Target target,
+                  const std::string &accelerator, ConvertReport &report) {
   if (target == Target::Mlir)
     return tosa::write_mlir(graph, to);
-  tosa::WriteStats stats;
-  const Status s = tosa::write(graph, to, {}, &stats);
+  if (target != Target::Circle)
+    return write_tosa(graph, to, target, accelerator, report);
+  circle::WriteStats stats;
+  const Status s = circle::write(graph, to, {}, &stats);
   report.ops_written = stats.operators;
   report.bytes_written = stats.bytes;
   return s;
@@ -95,7 +168,7 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   phase("write");
   start = Trace::now_us();
   const TraceScope scope("write");
-  if (Status s = write_file(**graph, to, target, report); !s) {
+  if (Status s = write_file(**graph, to, target, options.accelerator, report); !s) {
     diagnostics.add(std::move(s.error()));
     return false;
   }

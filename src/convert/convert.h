@@ -21,6 +21,7 @@ enum class Target : u8 {
   Circle,
   Tosa, ///< a TOSA file
   Mlir, ///< the same program as text of MLIR's tosa dialect
+  ExecuTorch, ///< a program that delegates all of itself to the TOSA or the Ethos-U backend
 };
 
 struct ConvertOptions {
@@ -29,6 +30,9 @@ struct ConvertOptions {
   unsigned threads = 1;
   /// Which of an archive's models; empty: the only one, or the one called `model`.
   std::string model;
+  /// "ethos-u55-128" and its kin: Vela compiles the TOSA file, its figures go to the report, and an
+  /// ExecuTorch program holds its commands. Empty: none.
+  std::string accelerator;
   /// Verification after each pass, statistics, limits, settings, a callback per pass.
   pass::PipelineOptions pipeline;
   /// Follows scales and zero points when given; finished after the last pass.
@@ -47,6 +51,12 @@ struct InterfaceTensor {
   std::optional<i64> zero_point;
 };
 
+/// An operator of the accelerator's schedule, with the module that it came from.
+struct AcceleratorLayer {
+  std::string name, original, target, module_path, source_line;
+  double cycles = 0, macs = 0, utilization = 0;
+};
+
 /// What a conversion did.
 struct ConvertReport {
   std::string torch_version;
@@ -59,18 +69,24 @@ struct ConvertReport {
   std::vector<pass::PassRecord> passes;
   std::vector<InterfaceTensor> inputs; ///< in the file's order
   std::vector<InterfaceTensor> outputs;
+  /// Of Vela, when an accelerator was asked for; and the numbers of its summary by their names.
+  std::vector<AcceleratorLayer> layers;
+  std::vector<std::pair<std::string, double>> accelerator_totals;
 };
 
 /// {"interface": {"inputs": [{"name", "dtype", "shape", "scale", "zero_point"}…], "outputs": […]}},
-/// with null where a tensor is not quantized, and a newline.
+/// with null where a tensor is not quantized, and a newline. With an accelerator also {"accelerator":
+/// {"totals": {…}, "layers": [{"name", "operator", "target", "module", "source", "cycles", "macs",
+/// "utilization"}…]}}.
 std::string report_json(const ConvertReport &report);
 
 /// Converts the torch.export archive `from` to the file `to`: reads, runs core_aten_pipeline() and
 /// the target's pipeline, verifies the graph and writes. Every problem is in `diagnostics`; returns
 /// false when one of them is an error, and then writes no file.
 ///
-/// Circle: f64, f16 and bf16 tensors become f32 (pass `narrow-floats`). TOSA: i64 becomes i32 and
-/// f64 f32 (pass `narrow-types`). Inputs and outputs included; a note names those of the interface.
+/// Circle: f64, f16 and bf16 tensors become f32 (pass `narrow-floats`). TOSA and ExecuTorch: i64
+/// becomes i32 and f64 f32 (pass `narrow-types`). Inputs and outputs included; a note names those
+/// of the interface.
 bool convert_pt2(const std::string &from, const std::string &to, Target target,
                  const ConvertOptions &options, Diagnostics &diagnostics, ConvertReport &report);
 

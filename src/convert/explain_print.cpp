@@ -8,7 +8,9 @@ namespace chute::convert {
 
 namespace {
 
-std::string_view name_of(Target t) { return t == Target::Circle ? "circle" : "tosa"; }
+std::string_view name_of(Target t) {
+  return t == Target::Circle ? "circle" : t == Target::Tosa ? "tosa" : "executorch";
+}
 
 std::string counts_json(const Explanation::Counts &counts) {
   std::string out = "{";

@@ -69,8 +69,25 @@ void fill_interface(const ir::Graph &graph, ConvertReport &report) {
 }
 
 std::string report_json(const ConvertReport &report) {
-  return "{\"interface\":{\"inputs\":" + list_json(report.inputs) +
-         ",\"outputs\":" + list_json(report.outputs) + "}}\n";
+  std::string text = "{\"interface\":{\"inputs\":" + list_json(report.inputs) +
+                     ",\"outputs\":" + list_json(report.outputs) + "}";
+  if (!report.layers.empty()) {
+    text += ",\"accelerator\":{\"totals\":{";
+    for (size_t i = 0; i < report.accelerator_totals.size(); ++i)
+      text += fmt::format("{}{}:{}", i ? "," : "", json_quote(report.accelerator_totals[i].first),
+                          report.accelerator_totals[i].second);
+    text += "},\"layers\":[";
+    for (size_t i = 0; i < report.layers.size(); ++i) {
+      const AcceleratorLayer &l = report.layers[i];
+      text += fmt::format("{}{{\"name\":{},\"operator\":{},\"target\":{},\"module\":{},"
+                          "\"source\":{},\"cycles\":{},\"macs\":{},\"utilization\":{}}}",
+                          i ? "," : "", json_quote(l.name), json_quote(l.original),
+                          json_quote(l.target), json_quote(l.module_path),
+                          json_quote(l.source_line), l.cycles, l.macs, l.utilization);
+    }
+    text += "]}";
+  }
+  return text + "}\n";
 }
 
 } // namespace chute::convert

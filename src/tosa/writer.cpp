@@ -245,6 +245,9 @@ private:
       attributes = *encoded;
     }
     add_operator(b, def.code, attributes, inputs, outputs, op.loc());
+    if (options_.names)
+      for (const Value &v : op.results())
+        options_.names->emplace_back(names_.of(&v, false), op.loc());
     return {};
   }
 

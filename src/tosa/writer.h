@@ -13,6 +13,8 @@ struct WriteOptions {
   std::optional<u8> minor;
   /// Module paths and node names as the operators' locations.
   bool locations = true;
+  /// Receives the name of each operator's result and where the operator came from.
+  std::vector<std::pair<std::string, ir::LocId>> *names = nullptr;
 };
 
 struct WriteStats {
