@@ -32,12 +32,14 @@ public:
   void declare(Args &args) override {
     args.positional("input", input_, "The .pt2 archive");
     args.option("-o,--output", output_,
-                "The .circle, .tosa, .mlir (TOSA as text) or .pte (ExecuTorch) file to write", true);
+                "The .circle, .tosa, .mlir (TOSA as text) or .pte (ExecuTorch) file to write",
+                true);
     args.option("--model", model_, "Which of an archive's models to convert");
     args.option("--profile", profile_,
                 "TOSA profile: fp, int or int+fp (default: what the program is)");
-    args.option("--target", target_,
-                "Accelerator that Vela compiles a .tosa or .pte for: ethos-u55-128, ethos-u85-256, …");
+    args.option(
+        "--target", target_,
+        "Accelerator that Vela compiles a .tosa or .pte for: ethos-u55-128, ethos-u85-256, …");
     args.option("--report", report_, "Write the file's interface to this JSON file");
     args.option("--quant-report", quant_report_,
                 "Write what became of every scale and zero point: JSON, or text for - and .txt");
@@ -50,8 +52,8 @@ public:
     const bool tosa = mlir || program || ends_with(output_, ".tosa");
     if (!tosa && !ends_with(output_, ".circle"))
       return usage(session, "cli.output.format",
-                   "the output's extension names the format: .circle, .tosa, .mlir or .pte", output_,
-                   "name the output model.circle, model.tosa, model.mlir or model.pte");
+                   "the output's extension names the format: .circle, .tosa, .mlir or .pte",
+                   output_, "name the output model.circle, model.tosa, model.mlir or model.pte");
     if (!profile_.empty() && !tosa)
       return usage(session, "cli.output.profile", "a profile belongs to TOSA", profile_,
                    "name the output model.tosa");
@@ -59,8 +61,8 @@ public:
       return usage(session, "cli.profile", "is no TOSA profile", profile_,
                    "one of fp, int, int+fp");
     if (!target_.empty() && (!tosa || mlir))
-      return usage(session, "cli.output.target", "an accelerator belongs to .tosa and .pte", target_,
-                   "name the output model.pte");
+      return usage(session, "cli.output.target", "an accelerator belongs to .tosa and .pte",
+                   target_, "name the output model.pte");
     convert::ConvertOptions options;
     options.accelerator = target_;
     options.threads = static_cast<unsigned>(session.threads);

@@ -19,8 +19,8 @@ namespace chute::convert {
 /// What a program is lowered to.
 enum class Target : u8 {
   Circle,
-  Tosa, ///< a TOSA file
-  Mlir, ///< the same program as text of MLIR's tosa dialect
+  Tosa,       ///< a TOSA file
+  Mlir,       ///< the same program as text of MLIR's tosa dialect
   ExecuTorch, ///< a program that delegates all of itself to the TOSA or the Ethos-U backend
 };
 
@@ -75,7 +75,8 @@ struct ConvertReport {
 };
 
 /// {"interface": {"inputs": [{"name", "dtype", "shape", "scale", "zero_point"}…], "outputs": […]}},
-/// with null where a tensor is not quantized, and a newline. With an accelerator also {"accelerator":
+/// with null where a tensor is not quantized, and a newline. With an accelerator also
+/// {"accelerator":
 /// {"totals": {…}, "layers": [{"name", "operator", "target", "module", "source", "cycles", "macs",
 /// "utilization"}…]}}.
 std::string report_json(const ConvertReport &report);

@@ -124,7 +124,9 @@ std::optional<Accumulator> convolution(Emit &e, const ir::Op &p) {
                        e.single(x->element(), static_cast<double>(x->zero_point)),
                        e.single(ElementType::I8, 0)};
   const ir::Type type = e.context().tensor_type(wide, p.result()->type().shape());
-  return Accumulator{e.typed(p.opcode(), operands, attrs, std::span(&type, 1))->result(), scales};
+  ir::Op *made = e.typed(p.opcode(), operands, attrs, std::span(&type, 1));
+  made->set_loc(p.loc()); // the layer's place, not that of the quantize operator behind it
+  return Accumulator{made->result(), scales};
 }
 
 std::optional<Accumulator> product_of(Emit &e, const ir::Op &p) {
