@@ -473,7 +473,7 @@ private:
         continue;
       const bool first = !mentioned[p.position] && names_are_the_graph_s;
       mentioned[p.position] = true;
-      const std::string &name = first && !p.name.empty() ? infos[p.position].name : p.name;
+      const std::string &name = first ? infos[p.position].name : p.name;
       const i32 tensor = tensors[static_cast<size_t>(place[p.position])];
       out.push_back(cs::CreateTensorMap(fbb_, fbb_.CreateString(name), static_cast<u32>(tensor)));
     }

@@ -54,7 +54,7 @@ std::vector<std::string> port_names(size_t count, const std::vector<SignaturePor
   std::vector<bool> known(count, false);
   if (named)
     for (const SignaturePort &p : *named)
-      if (!known[p.position] && !p.name.empty()) {
+      if (!known[p.position]) {
         out[p.position] = p.name;
         known[p.position] = true;
       }
