@@ -47,9 +47,10 @@ Control control_of(const ir::Op &op) {
   if (!op.has(ir::trait::kRegions))
     return Control::None;
   // Not in every build's tables, so by name.
-  if (op.name() == "higher_order.cond" && op.num_regions() == 2)
+  const std::string_view name = op.name();
+  if ((name == "higher_order.cond" || name == "tosa.cond_if") && op.num_regions() == 2)
     return Control::Cond;
-  if (op.name() == "higher_order.while_loop" && op.num_regions() == 2)
+  if ((name == "higher_order.while_loop" || name == "tosa.while_loop") && op.num_regions() == 2)
     return Control::While;
   return Control::None;
 }

@@ -4,6 +4,7 @@
 #include "circle/ops.h"
 #include "eval/kernels/families.h"
 #include "support/check.h"
+#include "tosa/ops.h"
 
 namespace chute::eval {
 
@@ -92,6 +93,7 @@ KernelTable &KernelTable::global() {
 KernelTable::KernelTable() {
   aten::register_dialect();
   circle::register_dialect();
+  tosa::register_dialect();
   for (const std::span<const KernelEntry> family : all_families())
     add(family);
 }

@@ -42,9 +42,12 @@ def test_tosa(models, tmp_path, name):
     want, inputs = oracles.load(folder / "expected.npz", "out"), oracles.load(folder / "inputs.npz", "in")
     assert len(inputs) == len(face["inputs"])
     given = [np.array(v, dtype=s["dtype"], order="C").reshape(s["shape"]) for v, s in zip(inputs, face["inputs"])]
-    got, why = oracles.apart(run_reference_model, tosa, given)
-    assert got is not None, why
-    got = [np.asarray(g).reshape(s["shape"]) for g, s in zip(got, face["outputs"])]
-    narrow = [w.astype(g.dtype) if w.dtype in (np.int64, np.float64) else w for g, w in zip(got, want)]
-    _, wrong = oracles.difference(got, narrow, max(case.rtol, 1e-4), max(case.atol, 1e-4))
-    assert not wrong, wrong
+    theirs, why = oracles.apart(run_reference_model, tosa, given)
+    assert theirs is not None, why
+    np.savez(tmp_path / "bound.npz", **{f"in{i}": v for i, v in enumerate(given)})
+    chute("run", tosa, "--inputs", tmp_path / "bound.npz", "-o", tmp_path / "ours.npz")
+    for who, got in (("reference model", theirs), ("chute run", oracles.load(tmp_path / "ours.npz", "out"))):
+        got = [np.asarray(g).reshape(s["shape"]) for g, s in zip(got, face["outputs"])]
+        narrow = [w.astype(g.dtype) if w.dtype in (np.int64, np.float64) else w for g, w in zip(got, want)]
+        _, wrong = oracles.difference(got, narrow, max(case.rtol, 1e-4), max(case.atol, 1e-4))
+        assert not wrong, f"{who}: {wrong}"

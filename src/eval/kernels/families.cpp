@@ -29,6 +29,8 @@ std::vector<std::span<const KernelEntry>> all_families() {
       circle_index_kernels(),
       circle_norm_kernels(),
       circle_sequence_kernels(),
+      tosa_kernels(),
+      tosa_nn_kernels(),
   };
 }
 

@@ -31,6 +31,8 @@ std::span<const KernelEntry> circle_block_kernels();
 std::span<const KernelEntry> circle_index_kernels();
 std::span<const KernelEntry> circle_norm_kernels();
 std::span<const KernelEntry> circle_sequence_kernels();
+std::span<const KernelEntry> tosa_kernels();
+std::span<const KernelEntry> tosa_nn_kernels();
 
 std::vector<std::span<const KernelEntry>> all_families();
 
