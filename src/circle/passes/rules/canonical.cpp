@@ -100,7 +100,8 @@ bool equal_split(Op &op, Rewriter &rw) {
   if (whole.is_symbolic() || whole.value() != part.value() * n)
     return false;
   ir::Builder b = rw.before(op);
-  const std::vector<i32> dims{static_cast<i32>(at)};
+  // From the end: onert drops leading dimensions of what FULLY_CONNECTED gives.
+  const std::vector<i32> dims{static_cast<i32>(at - rank)};
   Value *operands[] = {b.constant_i32(dims, true), op.operand(0)};
   const NamedAttr num{"num_splits", Attr::of_int(n)};
   Op *split = b.create_typed(op::SPLIT, operands, std::span(&num, 1), types);

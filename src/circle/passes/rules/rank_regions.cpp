@@ -107,7 +107,8 @@ private:
   }
 
   bool keeps(const Layout &l, i64 dim) const { return std::ranges::find(l, dim) != l.end(); }
-  i64 position(const Layout &l, i64 dim) const { return std::ranges::find(l, dim) - l.begin(); }
+  /// As legalization counts axes: onert drops leading dimensions of what FULLY_CONNECTED gives.
+  i64 from_the_end(const Layout &l, i64 dim) const { return std::ranges::find(l, dim) - l.end(); }
 
   bool visit(Op &op) {
     if (op.num_results() == 0 || !is_circle(op.opcode()) || op.num_regions())
@@ -296,12 +297,12 @@ private:
       operands = {operand(rw, op, t.source), axes_like(rw, op.operand(1), perm)};
     } else if (c == op::SPLIT) {
       const i64 axis = (*axes(op.operand(0), op.operand(1)))[0];
-      operands = {axes_like(rw, op.operand(0), {position(layout, axis)}),
+      operands = {axes_like(rw, op.operand(0), {from_the_end(layout, axis)}),
                   operand(rw, op, op.operand(1))};
     } else if (op.has(ir::trait::kReduction)) {
       Dims over = *axes(op.operand(1), op.operand(0));
       for (i64 &a : over)
-        a = position(layout, a);
+        a = from_the_end(layout, a);
       operands = {operand(rw, op, op.operand(0)), axes_like(rw, op.operand(1), over)};
     } else {
       for (const ir::Use &u : op.operand_uses())

@@ -36,8 +36,11 @@ std::optional<Dims> axes_of(const Op &op) {
   return axes;
 }
 
-Value *axes_constant(Op &op, Rewriter &rw, const Dims &axes) {
-  const std::vector<i32> v(axes.begin(), axes.end());
+/// From the end, as legalization counts: onert drops leading dimensions of FULLY_CONNECTED.
+Value *axes_constant(Op &op, Rewriter &rw, const Dims &axes, int rank) {
+  std::vector<i32> v;
+  for (i64 a : axes)
+    v.push_back(static_cast<i32>(a - rank));
   return rw.before(op).constant_i32(v);
 }
 
@@ -67,7 +70,7 @@ bool merge_reductions(Op &op, Rewriter &rw) {
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   Value *x = inner->operand(0);
-  rw.replace(op, make(rw, op, op.opcode(), {x, axes_constant(op, rw, all)},
+  rw.replace(op, make(rw, op, op.opcode(), {x, axes_constant(op, rw, all, x->type().rank())},
                       {{"keep_dims", op.attr("keep_dims")}}));
   return true;
 }
@@ -88,7 +91,8 @@ bool reduce_transposed(Op &op, Rewriter &rw) {
     return false;
   }
   std::ranges::sort(gone);
-  rw.replace(op, make(rw, op, op.opcode(), {t.source, axes_constant(op, rw, gone)},
+  rw.replace(op, make(rw, op, op.opcode(),
+                      {t.source, axes_constant(op, rw, gone, t.source->type().rank())},
                       {{"keep_dims", op.attr("keep_dims")}}));
   return true;
 }

@@ -316,7 +316,8 @@ bool slices_to_split(Op &op, Rewriter &rw) {
                                 rw.context().with_shape(cut.source->type(), shape));
   ir::Builder b(rw.graph(), *op.parent(), position);
   b.set_loc(op.loc());
-  const std::vector<i32> axis_value{static_cast<i32>(axis)};
+  // From the end, as legalization counts: onert drops leading dimensions of FULLY_CONNECTED.
+  const std::vector<i32> axis_value{static_cast<i32>(axis - cut.source->type().rank())};
   Value *operands[] = {b.constant_i32(axis_value, true), cut.source};
   const NamedAttr num{"num_splits", Attr::of_int(whole / size)};
   Op *split = b.create_typed(op::SPLIT, operands, std::span(&num, 1), types);
