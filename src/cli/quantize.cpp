@@ -160,12 +160,19 @@ private:
     const std::vector<std::string> &circle = convert::circle_pipeline();
     passes.insert(passes.end(), circle.begin(), circle.end());
     std::vector<pass::PassRecord> records;
-    if (!pass::run_pipeline(*model->graph, passes, diagnostics, {}, records)) {
-      for (const Diagnostic &d : diagnostics.all())
-        if (d.severity == Severity::Error)
-          return tl::unexpected(d);
-      return fail(ErrorKind::Failure, "quantize.convert", "the model does not convert", model_);
-    }
+    // The first error is the caller's to report, the others go with it.
+    Diagnostics found;
+    const bool ok = pass::run_pipeline(*model->graph, passes, found, {}, records);
+    std::optional<Diagnostic> error;
+    for (const Diagnostic &d : found.all())
+      if (d.severity == Severity::Error && !error)
+        error = d;
+      else
+        diagnostics.add(d);
+    if (!ok)
+      return error ? tl::unexpected(std::move(*error))
+                   : fail(ErrorKind::Failure, "quantize.convert", "the model does not convert",
+                          model_);
     if (first) {
       const auto bytes = circle::write_bytes(*model->graph);
       float_bytes = bytes ? bytes->size() : float_bytes;

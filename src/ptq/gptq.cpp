@@ -95,6 +95,8 @@ public:
 
   Status begin(const ir::Graph &quantized) override {
     quantized_ = &quantized;
+    if (Status s = check(); !s)
+      return s;
     for (u32 i = 0; i < reference_.body().num_args(); ++i) {
       const ir::Value &arg = *quantized.body().arg(i);
       std::vector<eval::Tensor> stored;
@@ -192,16 +194,8 @@ public:
     if (o.id() >= ops_.size() || !ops_[o.id()] || o.opcode() == ir::core_op::ret)
       return {};
     const ir::Op &reference = *ops_[o.id()];
-    if (reference.num_regions() || reference.opcode() == ir::core_op::state)
-      return fail(ErrorKind::Unsupported, "quantize.gptq",
-                  std::string(reference.name()) + " cannot be executed operator by operator", {},
-                  "round the weights of this model to nearest");
     if (reference.has(ir::trait::kConstant))
       return {};
-    for (const ir::Value &v : reference.results())
-      if (v.type().is_tensor() && !v.type().has_static_shape())
-        return fail(ErrorKind::Unsupported, "quantize.gptq", "the model has dynamic shapes",
-                    name_of(reference_, v), "round the weights of this model to nearest");
     if (!run(o))
       return tl::unexpected(error_);
     for (const ir::Use &use : reference.operand_uses())
@@ -211,6 +205,25 @@ public:
   }
 
 private:
+  /// Operators are executed one by one, with nothing known but their operands.
+  Status check() const {
+    constexpr const char *kWayOut = "leave out --weights gptq";
+    for (const ir::Op *o : ops_) {
+      if (!o)
+        continue;
+      if (o->num_regions() || o->opcode() == ir::core_op::state)
+        return fail(ErrorKind::Unsupported, "quantize.gptq",
+                    "it cannot be executed by itself, which GPTQ needs", std::string(o->name()),
+                    kWayOut);
+      for (const ir::Value &v : o->results())
+        if (v.type().is_tensor() && !v.type().has_static_shape())
+          return fail(ErrorKind::Unsupported, "quantize.gptq",
+                      "its shape is dynamic, and GPTQ needs static ones", name_of(reference_, v),
+                      kWayOut);
+    }
+    return {};
+  }
+
   void set(const ir::Value &v, std::vector<eval::Tensor> t) {
     if (v.id() >= stored_.size())
       stored_.resize(v.id() + 1);

@@ -184,6 +184,13 @@ def test_refusals_say_what_to_do(tmp_path):
     np.savez(tmp_path / "flat.npz", in0=np.zeros((3, 16), np.float32))
     assert "quantize.sample.shape" in quantize(model, tmp_path / "flat.npz", out, expect=2).stderr
     assert "quantize.nothing" in quantize(model, data, out, "--keep-float", "*", expect=3).stderr
+    batch = torch.export.Dim("batch", min=1, max=4)
+    program = torch.export.export(nn.Linear(4, 3), (torch.randn(2, 4),), dynamic_shapes=({0: batch},))
+    torch.export.save(program, str(tmp_path / "dynamic.pt2"))
+    np.savez(tmp_path / "two.npz", in0=np.ones((2, 4), np.float32))
+    quantize(tmp_path / "dynamic.pt2", tmp_path / "two.npz", tmp_path / "dynamic.circle")
+    refused = quantize(tmp_path / "dynamic.pt2", tmp_path / "two.npz", out, "--weights", "gptq", expect=3).stderr
+    assert refused.count("error[") == 1 and "quantize.gptq" in refused
     quantize(model, data, tmp_path / "once.circle")
     assert "quantize.already" in quantize(tmp_path / "once.circle", data, out, expect=2).stderr
     assert "quantize.percentile" in quantize(model, data, out, "--percentile", "7", expect=2).stderr
