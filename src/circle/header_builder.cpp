@@ -122,8 +122,9 @@ private:
     return s;
   }
 
-  Result<fb::Offset<cs::QuantizationParameters>> quantization(const ir::Quantization &q) {
-    const auto [it, fresh] = quants_.try_emplace(&q);
+  Result<fb::Offset<cs::QuantizationParameters>> quantization(const ir::Quantization &q,
+                                                              u8 empty_lists) {
+    const auto [it, fresh] = quants_.try_emplace({&q, empty_lists});
     if (!fresh)
       return it->second;
     if (q.kind == ir::QuantKind::Block)
@@ -146,9 +147,14 @@ private:
     if (fresh_zeros)
       zeros->second = fbb_.CreateVector(zero_points);
     const fb::Offset<fb::Vector<i64>> zero_point = zeros->second;
+    const auto empty = empty_lists ? copy_.no_floats() : fb::Offset<fb::Vector<float>>();
     cs::QuantizationParametersBuilder b(fbb_);
     b.add_scale(scale);
     b.add_zero_point(zero_point);
+    if (empty_lists & 1)
+      b.add_min(empty);
+    if (empty_lists & 2)
+      b.add_max(empty);
     if (q.kind == ir::QuantKind::PerChannel)
       b.add_quantized_dimension(q.axis);
     return it->second = b.Finish();
@@ -200,7 +206,9 @@ private:
         return tl::unexpected(q.error());
       quant = *q;
     } else if (t.type && t.type.quant()) {
-      auto q = quantization(*t.type.quant());
+      const u8 lists =
+          in && in->quantization() ? SourceTables::empty_lists(*in->quantization()) : u8{0};
+      auto q = quantization(*t.type.quant(), lists);
       if (!q) {
         q.error().object = "tensor '" + std::string(t.name) + "'";
         return tl::unexpected(q.error());
@@ -446,8 +454,10 @@ private:
       fb::Offset<fb::String> custom;
       if (!c.custom_code.empty())
         custom = fbb_.CreateString(c.custom_code.data(), c.custom_code.size());
-      out.push_back(cs::CreateOperatorCode(fbb_, static_cast<i8>(std::min(127, c.code)), custom,
-                                           c.version, static_cast<cs::BuiltinOperator>(c.code)));
+      // The old field holds what fits; unknown numbers that no operator uses are kept, too.
+      const auto deprecated = static_cast<i8>(c.code < -128 ? 0 : std::min(127, c.code));
+      out.push_back(cs::CreateOperatorCode(fbb_, deprecated, custom, c.version,
+                                           static_cast<cs::BuiltinOperator>(c.code)));
     }
     return fbb_.CreateVector(out);
   }
@@ -565,7 +575,8 @@ private:
   boost::unordered_flat_map<u32, i32> block_places_; // index by origin
   std::vector<Shape> shapes_;                        // by Type::id
   boost::unordered_flat_map<std::string, Shape> shape_vectors_;
-  boost::unordered_flat_map<const ir::Quantization *, fb::Offset<cs::QuantizationParameters>>
+  boost::unordered_flat_map<std::pair<const ir::Quantization *, u8>,
+                            fb::Offset<cs::QuantizationParameters>>
       quants_;
   std::map<std::vector<i64>, fb::Offset<fb::Vector<i64>>> zero_points_;
   boost::unordered_flat_map<std::string, fb::Offset<void>, BytesHash> options_cache_;

@@ -30,7 +30,8 @@ bool SourceTables::says_more(const cs::QuantizationParameters *q, const ir::Quan
     return quant != nullptr;
   if (!quant || quant->kind == ir::QuantKind::MX)
     return true;
-  return q->min() || q->max() || q->details_type() != cs::QuantizationDetails_NONE ||
+  return size_of(q->min()) || size_of(q->max()) ||
+         q->details_type() != cs::QuantizationDetails_NONE ||
          size_of(q->zero_point()) != size_of(q->scale()) ||
          (size_of(q->scale()) == 1 && q->quantized_dimension() != 0);
 }
