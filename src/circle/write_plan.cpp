@@ -262,8 +262,7 @@ private:
         if (*slot < 0) {
           if (Status s = check_type(*v, p->loc()); !s)
             return tl::unexpected(s.error());
-          auto buffer =
-              c.num_elements() == 0 ? Result<u32>(empty_buffer(number)) : pool_.stored(c, v);
+          auto buffer = pool_.stored(c, v);
           if (!buffer)
             return tl::unexpected(buffer.error());
           *slot = add_tensor(g, v->type(), *buffer, false, v);

@@ -16,6 +16,24 @@ def test_every_feature_of_the_format(tmp_path):
     assert plain(read(copy(tmp_path / "peer.circle", tmp_path / "copy.circle"))) == plain(read(tmp_path / "peer.circle"))
 
 
+def test_shared_subgraphs_stay_one(tmp_path):
+    """Two loops with one condition and one body, which has a signature of its own, too."""
+    import flatbuffers
+    model = circle_features.model()
+    loop = model.subgraphs[4]
+    loop.tensors.append(circle_features.tensor("again", [1]))
+    loop.operators.append(circle_features.operator(4, [0], [2], builtinOptionsType=loop.operators[0].builtinOptionsType,
+                                                   builtinOptions=loop.operators[0].builtinOptions))
+    loop.outputs = [2]
+    model.signatureDefs[0].outputs[0].tensorIndex = 2
+    model.signatureDefs.append(circle_features.signature("body", 1, [("i", 0)], [("o", 1)]))
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"CIR0")
+    (tmp_path / "peer.circle").write_bytes(bytes(builder.Output()))
+    chute("verify", tmp_path / "peer.circle")
+    assert plain(read(copy(tmp_path / "peer.circle", tmp_path / "copy.circle"))) == plain(read(tmp_path / "peer.circle"))
+
+
 def test_tflite_is_the_same_format(tmp_path):
     data = bytearray(circle_features.packed())
     data[4:8] = b"TFL3"
