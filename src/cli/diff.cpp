@@ -2,6 +2,7 @@
 
 #include "cli/graph_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -52,6 +53,26 @@ private:
                          toolkit::DiffReport &report) {
     if (a.signature_key != b.signature_key)
       report.interface.push_back({"signature key", a.signature_key, b.signature_key});
+    if (a.more.size() != b.more.size())
+      report.interface.push_back({"number of further subgraphs", std::to_string(a.more.size()),
+                                  std::to_string(b.more.size())});
+    for (size_t i = 0; i < std::min(a.more.size(), b.more.size()); ++i)
+      if (const auto inner = toolkit::diff(*a.more[i], *b.more[i]); !inner.equal())
+        report.interface.push_back(
+            {"subgraph '" + a.more[i]->name() + "'",
+             std::to_string(inner.operators_a) + " operators",
+             std::to_string(inner.operators_b) + " operators: " + std::to_string(inner.changed) +
+                 " changed, " + std::to_string(inner.removed) + " removed, " +
+                 std::to_string(inner.added) + " added, " + std::to_string(inner.constants.size()) +
+                 " constants differ"});
+    const auto keys = [](const circle::Model &m) {
+      std::string out;
+      for (const circle::Signature &s : m.signatures)
+        out += (out.empty() ? "" : ", ") + s.key;
+      return out;
+    };
+    if (!a.signatures.empty() && !b.signatures.empty() && keys(a) != keys(b))
+      report.interface.push_back({"signatures", keys(a), keys(b)});
     const auto table = [](const circle::Model &m) {
       std::map<std::string, std::string> out;
       for (const auto &[name, content] : m.metadata)

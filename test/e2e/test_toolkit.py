@@ -153,6 +153,10 @@ def test_merge_side_by_side_and_as_signatures(files, inputs, tmp_path):
     keys = [s.signatureKey.decode() for s in model.signatureDefs]
     assert keys == ["serving_default", "serving_default_1", "serving_default_2"] and len(made["renamed"]) == 2
     assert [s.subgraphIndex for s in model.signatureDefs] == [0, 1, 2]
+    # What differs in a further subgraph is seen, too.
+    assert report("diff", tmp_path / "sig.circle", tmp_path / "sig.circle")["equal"]
+    chute("merge", one, one, one, "--mode", "signatures", "-o", tmp_path / "other.circle")
+    assert any("subgraph" in d["what"] for d in report("diff", tmp_path / "sig.circle", tmp_path / "other.circle", expect=1)["interface"])
     sizes = [sum(len(b.data) for b in read(path).buffers if b.data is not None) for path in (one, two, tmp_path / "sig.circle")]
     assert sizes[2] <= sizes[0] + sizes[1], "equal weights are stored twice"
     chute("extract", tmp_path / "sig.circle", "--signature", "serving_default_1", "--ops", "0-5", "-o", tmp_path / "part.circle")
