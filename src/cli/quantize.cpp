@@ -48,7 +48,7 @@ public:
     args.option("--percentile", percentile_,
                 "With --observer percentile: the share of numbers below the upper end");
     args.choice(
-        "--weights", weights_, {"nearest", "gptq"},
+        "--weights", weights_, {"auto", "nearest", "gptq"},
         "How weights are rounded: each to the nearest step, or so that each layer's output on "
         "the examples stays what it was");
     args.choice("--granularity", granularity_, {"channel", "layer"},
@@ -124,7 +124,9 @@ private:
           model_, "give some with --calibrate inputs.npz: numpy.savez('inputs.npz', in0=…, in1=…)");
     options.plan.scheme = ptq::find_scheme(scheme_);
     options.plan.keep_float = keep_float_;
-    options.gptq = weights_ == "gptq";
+    options.weights = weights_ == "gptq"   ? ptq::WeightMode::Gptq
+                      : weights_ == "auto" ? ptq::WeightMode::Auto
+                                           : ptq::WeightMode::Nearest;
     options.plan.per_layer = granularity_ == "layer";
     options.observer.kind = observer_ == "moving-average" ? ptq::ObserverKind::MovingAverage
                             : observer_ == "percentile"   ? ptq::ObserverKind::Percentile
@@ -228,7 +230,7 @@ private:
   std::string scheme_ = "int8";
   std::string observer_ = "minmax";
   std::string percentile_ = "99.99";
-  std::string weights_ = "nearest";
+  std::string weights_ = "auto";
   std::string granularity_ = "channel";
   std::vector<std::string> keep_float_;
   std::string io_ = "float";

@@ -22,7 +22,6 @@ using pass::constant_of;
 
 namespace {
 
-constexpr i64 kDeepest = 4096;
 constexpr i64 kRows = 8192;
 
 /// The rows that weights [out, depth] meet: those of the operand for FULLY_CONNECTED, patches in
@@ -80,9 +79,9 @@ private:
 
 class Gptq final : public WeightRounder {
 public:
-  Gptq(const ir::Graph &reference, std::vector<Sample> samples)
-      : reference_(reference),
-        samples_(std::move(samples)),
+  Gptq(const ir::Graph &reference, std::vector<Sample> samples, i64 deepest)
+      : samples_(std::move(samples)),
+        deepest_(deepest),
         ops_(reference.num_op_ids()),
         pending_(reference.num_value_ids()) {
     for (const ir::Op &o : reference.body()) {
@@ -95,9 +94,7 @@ public:
 
   Status begin(const ir::Graph &quantized) override {
     quantized_ = &quantized;
-    if (Status s = check(); !s)
-      return s;
-    for (u32 i = 0; i < reference_.body().num_args(); ++i) {
+    for (u32 i = 0; i < quantized.body().num_args(); ++i) {
       const ir::Value &arg = *quantized.body().arg(i);
       std::vector<eval::Tensor> stored;
       for (const Sample &s : samples_) {
@@ -124,7 +121,7 @@ public:
     const RowSource rows(o, w);
     const i64 depth = rows.depth();
     // A grouped convolution meets other rows in each group.
-    if (depth == 0 || depth > kDeepest || w.dim(0) == 0 ||
+    if (depth == 0 || depth > deepest_ || w.dim(0) == 0 ||
         (o.opcode() == op::CONV_2D && w.dim(3) != x.type().dim(3).value()))
       return eval::Tensor();
     const ir::Value &q = *o.operand(static_cast<u32>(roles.data));
@@ -205,25 +202,6 @@ public:
   }
 
 private:
-  /// Operators are executed one by one, with nothing known but their operands.
-  Status check() const {
-    constexpr const char *kWayOut = "leave out --weights gptq";
-    for (const ir::Op *o : ops_) {
-      if (!o)
-        continue;
-      if (o->num_regions() || o->opcode() == ir::core_op::state)
-        return fail(ErrorKind::Unsupported, "quantize.gptq",
-                    "it cannot be executed by itself, which GPTQ needs", std::string(o->name()),
-                    kWayOut);
-      for (const ir::Value &v : o->results())
-        if (v.type().is_tensor() && !v.type().has_static_shape())
-          return fail(ErrorKind::Unsupported, "quantize.gptq",
-                      "its shape is dynamic, and GPTQ needs static ones", name_of(reference_, v),
-                      kWayOut);
-    }
-    return {};
-  }
-
   void set(const ir::Value &v, std::vector<eval::Tensor> t) {
     if (v.id() >= stored_.size())
       stored_.resize(v.id() + 1);
@@ -310,9 +288,9 @@ private:
     }
   }
 
-  const ir::Graph &reference_;
   const ir::Graph *quantized_ = nullptr;
   std::vector<Sample> samples_;
+  const i64 deepest_;
   std::vector<const ir::Op *> ops_;               // of the reference, by Op::id
   std::vector<u32> pending_;                      // uses to come, by Value::id
   std::vector<std::vector<eval::Tensor>> stored_; // by Value::id, by sample
@@ -323,8 +301,24 @@ private:
 
 } // namespace
 
-std::unique_ptr<WeightRounder> make_gptq(const ir::Graph &reference, std::vector<Sample> samples) {
-  return std::make_unique<Gptq>(reference, std::move(samples));
+Status check_gptq(const ir::Graph &graph) {
+  constexpr const char *kWayOut = "leave out --weights gptq";
+  for (const ir::Op &o : graph.body()) {
+    if (o.num_regions() || o.opcode() == ir::core_op::state)
+      return fail(ErrorKind::Unsupported, "quantize.gptq",
+                  "it cannot be executed by itself, which GPTQ needs", std::string(o.name()),
+                  kWayOut);
+    for (const ir::Value &v : o.results())
+      if (v.type().is_tensor() && !v.type().has_static_shape())
+        return fail(ErrorKind::Unsupported, "quantize.gptq",
+                    "its shape is dynamic, and GPTQ needs static ones", name_of(graph, v), kWayOut);
+  }
+  return {};
+}
+
+std::unique_ptr<WeightRounder> make_gptq(const ir::Graph &reference, std::vector<Sample> samples,
+                                         i64 deepest) {
+  return std::make_unique<Gptq>(reference, std::move(samples), deepest);
 }
 
 } // namespace chute::ptq

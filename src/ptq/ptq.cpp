@@ -96,7 +96,12 @@ Result<std::unique_ptr<ir::Graph>> quantize(const LoadGraph &load, const ForEach
   if (!quantized)
     return quantized;
   std::unique_ptr<WeightRounder> rounder;
-  if (options.gptq) {
+  Status possible = check_gptq(graph);
+  if (options.weights == WeightMode::Gptq && !possible)
+    return tl::unexpected(possible.error());
+  if (options.weights == WeightMode::Auto && !possible)
+    report.without_gptq = possible.error().object + ": " + possible.error().message;
+  if (options.weights != WeightMode::Nearest && possible) {
     std::vector<Sample> first;
     Status gathered = samples(graph, [&](const Sample &sample) -> Status {
       if (first.size() < options.gptq_samples)
@@ -105,7 +110,7 @@ Result<std::unique_ptr<ir::Graph>> quantize(const LoadGraph &load, const ForEach
     });
     if (!gathered)
       return tl::unexpected(gathered.error());
-    rounder = make_gptq(graph, std::move(first));
+    rounder = make_gptq(graph, std::move(first), options.weights == WeightMode::Gptq ? 4096 : 1024);
   }
   ApplyStats stats;
   Status applied;

@@ -10,11 +10,17 @@
 
 namespace chute::ptq {
 
+enum class WeightMode : u8 {
+  Nearest,
+  Auto, ///< Gptq for layers up to a depth of 1024, Nearest where the graph does not allow it
+  Gptq, ///< by make_gptq(), on the first samples
+};
+
 struct Options {
   PlanOptions plan;
   ObserverOptions observer;
   IoType io = IoType::Float;
-  bool gptq = false; ///< round weights by make_gptq(), on the first samples
+  WeightMode weights = WeightMode::Auto;
   size_t gptq_samples = 32;
   int threads = 0;            ///< for evaluation; 0: all cores
   size_t report_samples = 16; ///< the error is measured on so many of the first samples
@@ -46,7 +52,8 @@ struct Report {
   std::vector<std::pair<std::string, double>> outputs; ///< SQNR by name; NaN for integers
   u64 quantize_ops = 0;
   u64 dequantize_ops = 0;
-  u64 adjusted = 0; ///< weights that GPTQ chose
+  u64 adjusted = 0;         ///< weights that GPTQ chose
+  std::string without_gptq; ///< Auto: why it was not used; empty when it was
 };
 
 /// Makes the float graph anew, with the same ids every time.

@@ -37,6 +37,7 @@ Options options_of(const char *scheme) {
   Options o;
   o.plan.scheme = find_scheme(scheme);
   o.threads = 1;
+  o.weights = WeightMode::Nearest;
   return o;
 }
 
@@ -340,7 +341,7 @@ TEST(Quantize, GptqSpreadsTheErrorOfWeightsOverCorrelatedInputs) {
   for (const bool gptq : {false, true}) {
     ir::Context ctx;
     Options options = options_of("w4a16");
-    options.gptq = gptq;
+    options.weights = gptq ? WeightMode::Gptq : WeightMode::Nearest;
     Report report;
     const auto graph = run(ctx, text, {x}, options, report);
     ASSERT_TRUE(graph) << graph.error().message;
@@ -369,7 +370,7 @@ TEST(Quantize, GptqMeetsThePatchesOfConvolutions) {
   for (const bool gptq : {false, true}) {
     ir::Context ctx;
     Options options = options_of("w4a16");
-    options.gptq = gptq;
+    options.weights = gptq ? WeightMode::Gptq : WeightMode::Nearest;
     Report report;
     const auto graph = quantize(
         [&]() -> Result<std::unique_ptr<ir::Graph>> {

@@ -57,6 +57,10 @@ std::string report_text(const Report &r, const Options &options, const Sizes &si
                 static_cast<double>(sizes.bytes) /
                     static_cast<double>(std::max<u64>(sizes.float_bytes, 1)),
                 static_cast<unsigned long long>(sizes.float_bytes));
+  if (r.adjusted)
+    out += "weights: " + std::to_string(r.adjusted) + " rounded by GPTQ\n";
+  else if (!r.without_gptq.empty())
+    out += "weights: rounded to nearest (" + r.without_gptq + ")\n";
   std::vector<const Layer *> worst;
   for (const Layer &l : r.layers)
     if (std::isfinite(l.sqnr))
@@ -97,7 +101,7 @@ std::string report_json(const Report &r, const Options &options, const Sizes &si
       ",\"bytes\":" + std::to_string(sizes.bytes) +
       ",\"quantize_ops\":" + std::to_string(r.quantize_ops) +
       ",\"dequantize_ops\":" + std::to_string(r.dequantize_ops) + ",\"weights\":\"" +
-      (options.gptq ? "gptq" : "nearest") + "\",\"adjusted\":" + std::to_string(r.adjusted) +
+      (r.adjusted ? "gptq" : "nearest") + "\",\"adjusted\":" + std::to_string(r.adjusted) +
       ",\n\"outputs\":[";
   for (size_t i = 0; i < r.outputs.size(); ++i)
     out += std::string(i ? "," : "") + "{\"name\":" + json_quote(r.outputs[i].first) +

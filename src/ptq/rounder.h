@@ -34,9 +34,13 @@ public:
 /// The quantized graph is executed once, operator by operator, on all samples; tensors go after
 /// their last use. Memory: the live tensors of all samples, and three matrices of (input depth)^2.
 /// Time: (input depth)^2 * (input depth + outputs) per layer. At most 8192 rows per layer are used.
-/// Layers deeper than 4096, and weights that are no constants, are left to rounding to nearest. The
-/// graph has static shapes and no control flow.
-/// Errors: quantize.gptq (kind Unsupported), those of evaluation.
-std::unique_ptr<WeightRounder> make_gptq(const ir::Graph &reference, std::vector<Sample> samples);
+/// Layers deeper than `deepest`, and weights that are no constants, are left to rounding to
+/// nearest. The graph passes check_gptq(). Errors: those of evaluation.
+std::unique_ptr<WeightRounder> make_gptq(const ir::Graph &reference, std::vector<Sample> samples,
+                                         i64 deepest);
+
+/// Whether a graph can be executed operator by operator: static shapes, no control flow, no state.
+/// Error: quantize.gptq (kind Unsupported).
+Status check_gptq(const ir::Graph &graph);
 
 } // namespace chute::ptq
