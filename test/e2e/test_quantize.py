@@ -82,6 +82,14 @@ def test_a_circle_file_gives_the_same(tmp_path):
     assert np.array_equal(a, b)
 
 
+def test_same_bytes_for_any_number_of_threads(tmp_path):
+    folder, written = EXAMPLES / "decoder_small", []
+    for threads in ("1", "2", "2"):
+        quantize(folder / "model.pt2", folder / "inputs.npz", tmp_path / "q.circle", "--scheme", "w8a16", "--threads", threads)
+        written.append((tmp_path / "q.circle").read_bytes())
+    assert written[0] == written[1] == written[2]
+
+
 def export(module, inputs, folder):
     module = module.eval()
     torch.export.save(torch.export.export(module, tuple(inputs)), str(folder / "model.pt2"))
