@@ -287,12 +287,18 @@ private:
       return;
     if (!spend(scales))
       return;
-    for (u32 i = 0; i < scales; ++i)
-      if (const float s = q->scale()->Get(i); !(s > 0) || !std::isfinite(s)) {
-        bad("scale " + std::to_string(i) + " is " + std::to_string(s),
-            s == 0 ? Level::Error : Level::Fatal);
+    // One that is no number keeps a reader away, so a zero before it does not end the search.
+    bool zero = false;
+    for (u32 i = 0; i < scales; ++i) {
+      const float s = q->scale()->Get(i);
+      if ((s > 0 && std::isfinite(s)) || (s == 0 && zero))
+        continue;
+      bad("scale " + std::to_string(i) + " is " + std::to_string(s),
+          s == 0 ? Level::Error : Level::Fatal);
+      if (s != 0)
         break;
-      }
+      zero = true;
+    }
   }
 
   /// Scales of blocks along the last dimension are a tensor of their own, zero points may be.

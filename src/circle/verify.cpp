@@ -97,6 +97,8 @@ private:
   static bool same_element(ir::Type declared, ir::Type expected, const ir::Op &op) {
     if (declared.element() == expected.element())
       return true;
+    if (op.has(ir::trait::kMovement))
+      return false; // bytes are copied
     if (declared.quant())
       return true;
     for (u32 i = 0; i < op.num_operands(); ++i)

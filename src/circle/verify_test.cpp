@@ -320,6 +320,19 @@ TEST_F(VerifyTest, Quantization) {
   int8();
   p.tensors[3].scale.clear(), p.tensors[3].zero_point.clear();
   EXPECT_EQ(findings(p), "circle.operator.quantization@model.subgraphs[0].operators[1].outputs[0]");
+  // Movement copies bytes: no other element type comes out.
+  int8();
+  p.tensors[3].type = cs::TensorType_FLOAT32;
+  p.tensors[3].scale.clear(), p.tensors[3].zero_point.clear();
+  EXPECT_EQ(findings(p), "circle.operator.contract@model.subgraphs[0].operators[1].outputs[0]");
+  // A zero is wrong, a negative scale behind it keeps the file from being read at all.
+  int8();
+  p.tensors[0].scale = {0, -1}, p.tensors[0].zero_point = {0, 0};
+  Diagnostics d;
+  verify(p.build(), d);
+  ASSERT_EQ(d.all().size(), 2u);
+  EXPECT_EQ(d.all()[0].kind, ErrorKind::Failure);
+  EXPECT_EQ(d.all()[1].kind, ErrorKind::BadInput);
   // A linear layer: w has a scale per output channel, the bias counts in products of scales.
   const auto linear = [&] {
     int8();
