@@ -33,14 +33,21 @@ Value *arithmetic(Emit &e) {
   return reduce(e, code, e.cast(e.arg(0), e.element()));
 }
 
-template <OpCode code, OpCode on_bool>
-Value *extreme(Emit &e) {
-  return reduce(e, e.element() == ElementType::Bool ? on_bool : code, e.arg(0));
+Value *amax(Emit &e) {
+  return reduce(e, e.element() == ElementType::Bool ? op::REDUCE_ANY : op::REDUCE_MAX, e.arg(0));
 }
 
-template <OpCode code>
-Value *truth(Emit &e) {
-  return e.cast(reduce(e, code, e.as_bool(e.arg(0))), e.element());
+Value *any(Emit &e) { return e.cast(reduce(e, op::REDUCE_ANY, e.as_bool(e.arg(0))), e.element()); }
+
+/// "All" is "none is not": more runtimes have REDUCE_ANY than REDUCE_ALL.
+Value *all_of(Emit &e, Value *x) {
+  return e(op::LOGICAL_NOT, {reduce(e, op::REDUCE_ANY, e(op::LOGICAL_NOT, {x}))});
+}
+Value *all(Emit &e) { return e.cast(all_of(e, e.as_bool(e.arg(0))), e.element()); }
+
+Value *amin(Emit &e) {
+  return e.element() == ElementType::Bool ? all_of(e, e.arg(0))
+                                          : reduce(e, op::REDUCE_MIN, e.arg(0));
 }
 
 template <OpCode code>
@@ -153,10 +160,10 @@ void add_reduction_rules(pass::PatternSet &set) {
   set.add("sum", {a::sum_dim_IntList}, lower<arithmetic<op::SUM>>);
   set.add("mean", {a::mean_dim}, lower<arithmetic<op::MEAN>>);
   set.add("prod", {a::prod_dim_int}, lower<arithmetic<op::REDUCE_PROD>>);
-  set.add("amax", {a::amax}, lower<extreme<op::REDUCE_MAX, op::REDUCE_ANY>>);
-  set.add("amin", {a::amin}, lower<extreme<op::REDUCE_MIN, op::REDUCE_ALL>>);
-  set.add("any", {a::any_dims}, lower<truth<op::REDUCE_ANY>>);
-  set.add("all", {a::all_dims}, lower<truth<op::REDUCE_ALL>>);
+  set.add("amax", {a::amax}, lower<amax>);
+  set.add("amin", {a::amin}, lower<amin>);
+  set.add("any", {a::any_dims}, lower<any>);
+  set.add("all", {a::all_dims}, lower<all>);
   set.add("argmax", {a::argmax}, lower<arg_extreme<op::ARG_MAX>>);
   set.add("argmin", {a::argmin}, lower<arg_extreme<op::ARG_MIN>>);
   set.add("cumsum", {a::cumsum}, lower<cumsum>);
