@@ -93,8 +93,8 @@ public:
 
   /// A buffer of the source file, as it is.
   u32 source_buffer(u32 index) {
-    if (index == 0)
-      return 0;
+    if (index == 0 || index >= source_buffer_.size())
+      return 0; // a damaged file's metadata may lie nowhere
     u32 &known = source_buffer_[index];
     if (known == 0) {
       const auto raw = payload(*source_, index);
