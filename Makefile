@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 VENV := $(or $(CHUTE_VENV),$(CURDIR)/.venv)
 SOURCES = $(shell git ls-files 'src/*.cpp' 'src/*.h' 'include/*.h' 'bench/*.cpp' 'python/*.cpp')
 
-.PHONY: build demo test bench fuzz format format-check tidy docs clean help
+.PHONY: build demo test bench arm fuzz format format-check tidy docs clean help
 
 build: ## build the release executable, build/release/chute
 	@tools/bootstrap --build-only
@@ -26,6 +26,12 @@ bench: ## run the micro-benchmarks, then chute beside its peers into bench/resul
 	@cmake --build --preset bench -j$(JOBS)
 	@for b in build/bench/*_bench; do [ ! -x $$b ] || $$b || exit 1; done
 	@$(VENV)/bin/python bench/run.py $(BENCH)
+
+arm: ## networks that ExecuTorch's quantizer made, to TOSA, Ethos-U and .pte (installs ExecuTorch, 2 GB)
+	@tools/bootstrap --arm
+	@cmake --preset dev > /dev/null
+	@cmake --build --preset dev -j$(JOBS) --target chute
+	@cd test/e2e && PATH=$(CURDIR)/build/bench/venv-arm/bin:$$PATH python -m pytest -q test_tosa_models.py test_ethosu.py test_pte.py
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (default 600) each
 	@tools/bootstrap
