@@ -66,21 +66,37 @@ def models():
 
 def counters(model, out):
     """{(position and name of the pass, counter): value} of one conversion."""
-    done = subprocess.run([CHUTE, "convert", model, "-o", out, "--stats", "--json", "--threads", "1"],
+    done = subprocess.run([CHUTE, "convert", model, "-o", out, "--stats", "--json", "--threads", "1",
+                           *(["--profile", "int+fp"] if str(out).endswith(".tosa") else [])],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     passes = json.loads(done.stderr[done.stderr.index("["):])
     return {(f"{i} {row['pass']}", counter): row[counter] for i, row in enumerate(passes) for counter in COUNTERS}
 
 
-def test_counters_grow_linearly(models, tmp_path):
-    seen = [counters(models / f"{blocks}.pt2", tmp_path / "out.circle") for blocks in BLOCKS]
+def check_growth(paths, out):
+    seen = [counters(path, out) for path in paths]
     assert seen[0].keys() == seen[1].keys() == seen[2].keys(), "the pipeline depends on the size of the model"
     steep = [f"{name} {counter}: {[s[name, counter] for s in seen]}" for name, counter in seen[0]
              if any(after[name, counter] > GROWTH * before[name, counter] + SLACK
                     for before, after in zip(seen, seen[1:]))]
     assert not steep, "\n".join(steep)
     assert sum(seen[0].values()) > 0
+
+
+@pytest.mark.parametrize("form", ["circle", "tosa"])
+def test_counters_grow_linearly(models, tmp_path, form):
+    check_growth([models / f"{blocks}.pt2" for blocks in BLOCKS], tmp_path / f"out.{form}")
+
+
+@pytest.mark.skipif(not (SHARED / "bench" / "tile_pt2.py").exists(), reason="no ../shared beside this checkout")
+@pytest.mark.parametrize("form", ["circle", "tosa"])
+def test_counters_of_quantized_programs_grow_linearly(tmp_path, form):
+    paths = [tmp_path / f"{blocks}.pt2" for blocks in BLOCKS]
+    for blocks, path in zip(BLOCKS, paths):
+        subprocess.run([sys.executable, SHARED / "bench" / "tile_pt2.py", SHARED / "bench" / "block_fq16.pt2", str(blocks), path],
+                       check=True, stdout=subprocess.DEVNULL)
+    check_growth(paths, tmp_path / f"out.{form}")
 
 
 @pytest.mark.skipif(not (SHARED / "bench" / "tile_pt2.py").exists(), reason="no ../shared beside this checkout")
