@@ -70,16 +70,18 @@ def counters(model, out):
                            *(["--profile", "int+fp"] if str(out).endswith(".tosa") else [])],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    passes = json.loads(done.stderr[done.stderr.index("["):])
+    passes, _ = json.JSONDecoder().raw_decode(done.stderr[done.stderr.index("["):])  # notes may follow
     return {(f"{i} {row['pass']}", counter): row[counter] for i, row in enumerate(passes) for counter in COUNTERS}
 
 
 def check_growth(paths, out):
+    """N, 2N, 4N blocks: the second step adds twice what the first one adds. (Counts may start late: parameters of the
+    stack repeat after 32 blocks, and merging them only then begins.)"""
     seen = [counters(path, out) for path in paths]
     assert seen[0].keys() == seen[1].keys() == seen[2].keys(), "the pipeline depends on the size of the model"
     steep = [f"{name} {counter}: {[s[name, counter] for s in seen]}" for name, counter in seen[0]
-             if any(after[name, counter] > GROWTH * before[name, counter] + SLACK
-                    for before, after in zip(seen, seen[1:]))]
+             if seen[2][name, counter] - seen[1][name, counter]
+             > GROWTH * (seen[1][name, counter] - seen[0][name, counter]) + SLACK]
     assert not steep, "\n".join(steep)
     assert sum(seen[0].values()) > 0
 
@@ -92,8 +94,9 @@ def test_counters_grow_linearly(models, tmp_path, form):
 @pytest.mark.skipif(not (SHARED / "bench" / "tile_pt2.py").exists(), reason="no ../shared beside this checkout")
 @pytest.mark.parametrize("form", ["circle", "tosa"])
 def test_counters_of_quantized_programs_grow_linearly(tmp_path, form):
-    paths = [tmp_path / f"{blocks}.pt2" for blocks in BLOCKS]
-    for blocks, path in zip(BLOCKS, paths):
+    sizes = (64, 128, 256)  # parameters of a block equal those of the block 32 before it
+    paths = [tmp_path / f"{blocks}.pt2" for blocks in sizes]
+    for blocks, path in zip(sizes, paths):
         subprocess.run([sys.executable, SHARED / "bench" / "tile_pt2.py", SHARED / "bench" / "block_fq16.pt2", str(blocks), path],
                        check=True, stdout=subprocess.DEVNULL)
     check_growth(paths, tmp_path / f"out.{form}")
