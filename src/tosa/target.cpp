@@ -27,6 +27,7 @@ constexpr Name kNames[] = {
     {"MXFP", feature::kMxfp},
     {"INT64", feature::kInt64},
     {"SHAPE", feature::kShape},
+    {"MXFP_CONV", feature::kMxfpConv},
 };
 
 std::string upper(std::string_view text) {
@@ -86,7 +87,7 @@ Result<Target> parse_target(std::string_view text) {
   if (named)
     target.features = named;
   else if (target.minor == 0)
-    target.features &= ~(feature::kMxfp | feature::kInt64 | feature::kShape);
+    target.features &= ~(feature::kMxfp | feature::kMxfpConv | feature::kInt64 | feature::kShape);
   return target;
 }
 

@@ -25,10 +25,11 @@ inline constexpr Set kControlFlow = 1u << 9;
 inline constexpr Set kDynamic = 1u << 10;
 inline constexpr Set kDoubleRound = 1u << 11;
 inline constexpr Set kInexactRound = 1u << 12;
-inline constexpr Set kMxfp = 1u << 13;  ///< 1.1
-inline constexpr Set kInt64 = 1u << 14; ///< 1.1
-inline constexpr Set kShape = 1u << 15; ///< 1.1
-inline constexpr Set kAll = (1u << 16) - 1;
+inline constexpr Set kMxfp = 1u << 13;     ///< 1.1
+inline constexpr Set kInt64 = 1u << 14;    ///< 1.1
+inline constexpr Set kShape = 1u << 15;    ///< 1.1
+inline constexpr Set kMxfpConv = 1u << 16; ///< 1.1
+inline constexpr Set kAll = (1u << 17) - 1;
 } // namespace feature
 
 /// "INT, FP, BF16": the names of a set's members.

@@ -107,8 +107,10 @@ feature::Set extension_of(ir::OpCode code) {
     return feature::kFft;
   if (code == op::COND_IF || code == op::WHILE_LOOP)
     return feature::kControlFlow;
+  if (code == op::CONV2D_BLOCK_SCALED)
+    return feature::kMxfpConv;
   if (code == op::MATMUL_T_BLOCK_SCALED || code == op::CAST_FROM_BLOCK_SCALED ||
-      code == op::CAST_TO_BLOCK_SCALED || code == op::CONV2D_BLOCK_SCALED)
+      code == op::CAST_TO_BLOCK_SCALED)
     return feature::kMxfp;
   return wire(code).shape_result || code == op::ASSERT_EQUAL_SHAPE ? feature::kShape : 0;
 }

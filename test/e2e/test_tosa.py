@@ -1,9 +1,11 @@
-"""Convert each exported program to TOSA, check the file, run it in Arm's reference model and compare with PyTorch.
+"""Convert each exported program to TOSA, check the file, run it in Arm's reference model and in chute, compare with
+PyTorch; the same program as MLIR passes LLVM's own checks.
 
 TOSA has static shapes, 32-bit integers and no double precision: cases with dynamic shapes are refused, f64 results are
 compared as f32.
 """
 import json
+import shutil
 import subprocess
 
 import numpy as np
@@ -38,6 +40,11 @@ def test_tosa(models, tmp_path, name):
         return
     assert done.returncode == 0, done.stderr
     chute("verify", tosa)
+    if shutil.which("mlir-opt-19"):
+        chute("convert", folder / "model.pt2", "-o", tmp_path / "model.mlir", "--profile", "fp")
+        opt = subprocess.run(["mlir-opt-19", "--tosa-validate", tmp_path / "model.mlir", "-o", "/dev/null"],
+                             capture_output=True, text=True)
+        assert opt.returncode == 0, opt.stderr[-500:]
     face = json.loads(note.read_text())["interface"]
     want, inputs = oracles.load(folder / "expected.npz", "out"), oracles.load(folder / "inputs.npz", "in")
     assert len(inputs) == len(face["inputs"])
