@@ -163,6 +163,24 @@ TEST_F(ExtractTest, VariablesStayWithTheirUsers) {
   EXPECT_NE(ir::print(*graph).find("core.state"), std::string::npos);
 }
 
+TEST_F(ExtractTest, A44_OnlyTheUsesOfWhatIsCutChange) {
+  // Two custom operators of one code; the second is left out, and its users alone get an input.
+  load(R"(graph @main(%x: f32[4]) -> ("o": f32[4]) {
+  %a = circle.custom(%x, %x) {custom_code = "MatMul", custom_options = ""} : f32[4]
+  %b = circle.custom(%x, %a) {custom_code = "MatMul", custom_options = ""} : f32[4]
+  %c = circle.add(%a, %b) : f32[4]
+  return %c
+})");
+  Selection s;
+  s.ops = "0,2";
+  const ExtractReport r = cut(s);
+  EXPECT_THAT(r.inputs, ElementsAre("x", "b"));
+  EXPECT_THAT(r.outputs, ElementsAre("a", "o"));
+  const std::string text = ir::print(*graph);
+  EXPECT_NE(text.find("circle.custom(%x, %x)"), std::string::npos);
+  EXPECT_NE(text.find("circle.add(%a, %b)"), std::string::npos);
+}
+
 TEST_F(ExtractTest, CostIsLinear) {
   u64 before = 0;
   for (int n : {1000, 2000, 4000}) {
