@@ -40,6 +40,8 @@ public:
     args.option(
         "--target", target_,
         "Accelerator that Vela compiles a .tosa or .pte for: ethos-u55-128, ethos-u85-256, …");
+    args.option("--state", state_,
+                "What becomes of buffers that the program writes: drop (default) or io");
     args.option("--report", report_, "Write the file's interface to this JSON file");
     args.option("--quant-report", quant_report_,
                 "Write what became of every scale and zero point: JSON, or text for - and .txt");
@@ -74,6 +76,10 @@ public:
     quant::Ledger ledger;
     if (!quant_report_.empty())
       options.ledger = &ledger;
+    if (state_ != "" && state_ != "drop" && state_ != "io")
+      return usage(session, "cli.state", "is no way to keep state", state_, "one of drop, io");
+    if (!state_.empty())
+      options.pipeline.settings["state"] = state_;
     convert::ConvertReport report;
     bool ok = false;
     {
@@ -146,6 +152,7 @@ private:
   std::string profile_, target_;
   std::string report_;
   std::string quant_report_;
+  std::string state_;
   PassOptions options_;
 };
 

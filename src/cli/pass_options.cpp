@@ -1,9 +1,9 @@
 #include "cli/pass_options.h"
 
 #include "ir/text.h"
+#include "support/text_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 namespace chute::cli {
@@ -11,13 +11,56 @@ namespace chute::cli {
 namespace {
 
 /// What passes look up in their settings; a name that none of them reads is a spelling mistake.
-constexpr std::array<std::string_view, 3> kSettings{"fold_growth_limit", "mx", "quant_io"};
+constexpr std::string_view kSettings[] = {
+    "fold_growth_limit",
+    "mx",
+    "quant_io",
+    "state",
+    // The switches of TICO's configuration (circle/passes/tico_switches.cpp).
+    "circle_optimize",
+    "convert_expand_to_slice_cat",
+    "convert_lhs_const_mm_to_fc",
+    "convert_rhs_const_mm_to_fc",
+    "convert_single_batch_lhs_const_bmm_to_fc",
+    "eliminate_rank_round_trip",
+    "legalize_causal_mask_value",
+    "remove_constant_input",
+};
+constexpr size_t kFirstSwitch = 4;
 
-std::string joined_settings() {
-  std::string text;
-  for (std::string_view name : kSettings)
-    text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
+bool is_setting(std::string_view name) {
+  return std::find(std::begin(kSettings), std::end(kSettings), name) != std::end(kSettings);
+}
+bool is_switch(std::string_view name) {
+  return std::find(std::begin(kSettings) + kFirstSwitch, std::end(kSettings), name) !=
+         std::end(kSettings);
+}
+std::string known_settings(size_t first = 0) {
+  std::string list;
+  for (size_t i = first; i < std::size(kSettings); ++i)
+    list += (list.empty() ? "" : ", ") + std::string(kSettings[i]);
+  return list;
+}
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t' || s.front() == '\r'))
+    s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r'))
+    s.remove_suffix(1);
+  if (s.size() >= 2 && (s.front() == '"' || s.front() == '\'') && s.back() == s.front())
+    s = s.substr(1, s.size() - 2);
+  return s;
+}
+
+/// YAML's spellings of a truth value, and numbers; empty for anything else.
+std::string_view truth(std::string_view s) {
+  for (const std::string_view yes : {"true", "True", "TRUE", "1", "yes", "on"})
+    if (s == yes)
+      return "true";
+  for (const std::string_view no : {"false", "False", "FALSE", "0", "no", "off"})
+    if (s == no)
+      return "false";
+  return {};
 }
 
 } // namespace
@@ -29,6 +72,44 @@ void PassOptions::declare(Args &args) {
   args.flag("--stats", stats_, "Print time, work counters and rewrites per pass to standard error");
   args.option("--stop-after", stop_after_, "Stop after this many rewrites (bisecting)");
   args.option("--set", set_, "A pass setting as name=value");
+  args.option("--config", config_, "Read settings from a TICO configuration file (YAML)");
+}
+
+/// The file is flat: `name: value` per line, `#` begins a comment, `version` has to be 1.0. Later
+/// --set options win.
+void PassOptions::read_config(const AssignFn &assign, const UsageFn &usage) const {
+  auto file = read_text(config_);
+  if (!file)
+    return usage("cli.config", file.error().message, "name a readable YAML file");
+  std::string_view rest = *file;
+  bool version = false;
+  for (size_t number = 1; !rest.empty(); ++number) {
+    const size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+    if (const size_t comment = line.find('#'); comment != line.npos)
+      line = line.substr(0, comment);
+    if (trimmed(line).empty() || trimmed(line) == "---")
+      continue;
+    const std::string where = config_ + ":" + std::to_string(number) + ": ";
+    const size_t colon = line.find(':');
+    if (colon == line.npos) {
+      usage("cli.config", where + "is not `name: value`", "write one setting per line");
+      continue;
+    }
+    const std::string_view name = trimmed(line.substr(0, colon));
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (name != "version") {
+      assign(name, value, where);
+      continue;
+    }
+    version = true;
+    if (value != "1.0")
+      usage("cli.config", where + "version '" + std::string(value) + "' is not known",
+            "only version 1.0 exists");
+  }
+  if (!version)
+    usage("cli.config", config_ + " has no version", "begin it with `version: '1.0'`");
 }
 
 bool PassOptions::fill(pass::PipelineOptions &out, Diagnostics &diagnostics) const {
@@ -44,16 +125,30 @@ bool PassOptions::fill(pass::PipelineOptions &out, Diagnostics &diagnostics) con
     d.hint = std::move(hint);
     diagnostics.add(std::move(d));
   };
+  const auto assign = [&](std::string_view name, std::string_view value, const std::string &where) {
+    if (!is_setting(name))
+      return usage("cli.set", where + "no pass has a setting '" + std::string(name) + "'",
+                   "the settings are: " + known_settings());
+    if (!is_switch(name)) {
+      out.settings[std::string(name)] = value;
+      return;
+    }
+    const std::string_view on = truth(value);
+    if (on.empty())
+      return usage("cli.set",
+                   where + "'" + std::string(name) + "' is true or false, not '" +
+                       std::string(value) + "'",
+                   "for example " + std::string(name) + "=true");
+    out.settings[std::string(name)] = on;
+  };
+  if (!config_.empty())
+    read_config(assign, usage);
   for (const std::string &s : set_) {
     const size_t equals = s.find('=');
     if (equals == std::string::npos || equals == 0)
       usage("cli.set", "'" + s + "' is not name=value", "for example --set fold_growth_limit=2");
-    else if (const auto name = std::string_view(s).substr(0, equals);
-             std::find(kSettings.begin(), kSettings.end(), name) == kSettings.end())
-      usage("cli.set", "no pass has a setting '" + std::string(name) + "'",
-            "the settings are: " + joined_settings());
     else
-      out.settings[s.substr(0, equals)] = s.substr(equals + 1);
+      assign(std::string_view(s).substr(0, equals), std::string_view(s).substr(equals + 1), {});
   }
   for (const std::string &name : print_after_)
     if (name != "all" && !pass::PassRegistry::global().find(name))

@@ -4,13 +4,15 @@
 #include "cli/command.h"
 #include "pass/pass.h"
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace chute::cli {
 
 /// Options of every verb that runs passes: --print-after, --verify-each, --stats, --stop-after,
-/// --set.
+/// --set, --config.
 class PassOptions {
 public:
   void declare(Args &args);
@@ -23,6 +25,12 @@ public:
   static std::string stats_json(const std::vector<pass::PassRecord> &records);
 
 private:
+  using AssignFn =
+      std::function<void(std::string_view name, std::string_view value, const std::string &where)>;
+  using UsageFn = std::function<void(std::string code, std::string message, std::string hint)>;
+  void read_config(const AssignFn &assign, const UsageFn &usage) const;
+
+  std::string config_;
   std::vector<std::string> print_after_;
   std::vector<std::string> set_;
   bool verify_each_ = false;

@@ -141,7 +141,11 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   std::vector<std::string> passes = core_aten_pipeline();
   const std::vector<std::string> &lowering =
       target == Target::Circle ? circle_pipeline() : tosa_pipeline();
-  passes.insert(passes.end(), lowering.begin(), lowering.end());
+  const pass::Settings &settings = options.pipeline.settings;
+  const auto optimize = settings.find("circle_optimize");
+  for (const std::string &name : lowering)
+    if (optimize == settings.end() || optimize->second != "false" || !is_optimization(name))
+      passes.push_back(name);
   phase(passes.front());
   pass::PipelineOptions pipeline = options.pipeline;
   pipeline.after_pass = [&](const pass::PassRecord &record, const ir::Graph &g) {

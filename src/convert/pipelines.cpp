@@ -20,6 +20,8 @@ const std::vector<std::string> &circle_pipeline() {
   static const std::vector<std::string> passes{
       "drop-mutations",     // a Circle file has the user's outputs only
       "narrow-floats",      // what the format's runtimes compute in
+      "lower-control-flow", // IF and WHILE, whose bodies are lowered with the rest
+      "tico-switches",      // what TICO's configuration asks for beyond the default
       "expand-elementary",  // inverse trigonometry and its kin: no target has them
       "legalize-circle",    // core ATen to Circle operators, convolutions in channels-last order
       "cse",                // one transpose per value, whoever asked for it
@@ -35,6 +37,10 @@ const std::vector<std::string> &circle_pipeline() {
       "separate-outputs", // onert overwrites an output that operators use as well
   };
   return passes;
+}
+
+bool is_optimization(std::string_view pass) {
+  return pass == "sink-transposes" || pass == "optimize-circle";
 }
 
 const std::vector<std::string> &tosa_pipeline() {

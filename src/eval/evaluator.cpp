@@ -48,9 +48,11 @@ Control control_of(const ir::Op &op) {
     return Control::None;
   // Not in every build's tables, so by name.
   const std::string_view name = op.name();
-  if ((name == "higher_order.cond" || name == "tosa.cond_if") && op.num_regions() == 2)
+  if ((name == "higher_order.cond" || name == "circle.if" || name == "tosa.cond_if") &&
+      op.num_regions() == 2)
     return Control::Cond;
-  if ((name == "higher_order.while_loop" || name == "tosa.while_loop") && op.num_regions() == 2)
+  if ((name == "higher_order.while_loop" || name == "circle.while" || name == "tosa.while_loop") &&
+      op.num_regions() == 2)
     return Control::While;
   return Control::None;
 }
@@ -266,8 +268,11 @@ private:
       return fail(ErrorKind::Failure, "eval.inputs",
                   "a region takes " + std::to_string(region.num_args()) + " arguments and gets " +
                       std::to_string(args.size()));
-    for (u32 i = 0; i < region.num_args(); ++i)
+    for (u32 i = 0; i < region.num_args(); ++i) {
+      if (&region != &graph_.body())
+        bind_sizes(*region.arg(i), args[i]);
       set_value(*region.arg(i), region, args[i]);
+    }
     return {};
   }
 
@@ -278,12 +283,26 @@ private:
     return out;
   }
 
+  /// A file has symbols of its own for the dimensions of a body's arguments and results. They may
+  /// differ from round to round.
+  void bind_sizes(const ir::Value &v, const Tensor &t) {
+    if (!v.type().is_tensor() || !t.defined() || v.type().rank() != static_cast<int>(t.rank()))
+      return;
+    for (int d = 0; d < v.type().rank(); ++d)
+      if (const ir::SymInt size = v.type().dim(d); size.is_symbolic())
+        if (const auto name = graph_.context().sym().symbol_name(size); !name.empty())
+          symbols_.define(name, t.shape()[static_cast<size_t>(d)]);
+  }
+
   Status set_results(const ir::Op &op, std::vector<Tensor> results) {
     if (results.size() < op.num_results())
       return at(graph_, op, ErrorKind::Failure, "eval.result_type",
                 "the region returns fewer values than the operator has results");
-    for (u32 i = 0; i < op.num_results(); ++i)
+    for (u32 i = 0; i < op.num_results(); ++i) {
+      if (op.num_regions())
+        bind_sizes(*op.result(i), results[i]);
       set_value(*op.result(i), *op.parent(), std::move(results[i]));
+    }
     release_operands(op);
     return {};
   }

@@ -210,6 +210,11 @@ V Emit::binary(ir::OpCode code, V a, V b) {
 }
 
 V Emit::scalar(Attr value, ElementType element) {
+  if (value.kind() == ir::AttrKind::Int && value.as_int().is_symbolic() && !ir::is_complex(element))
+    return op(op::full, {},
+              {{"size", ctx().ints_attr({})},
+               {"fill_value", value},
+               {"dtype", Attr::of_element(element)}});
   if (value.kind() == ir::AttrKind::Int && value.as_int().is_static() &&
       (ir::is_integer(element) || element == ElementType::Bool)) {
     std::byte bytes[16] = {};

@@ -72,7 +72,7 @@ Value *Emit::reshape(Value *x, std::span<const SymInt> shape) {
     return b_.constant(reshaped(graph(), *c, shape));
   Value *operand = shape_operand(shape, {x}, true);
   if (!operand)
-    return unsupported("the target shape has several dimensions known only at run time",
+    return unsupported("the target shape has dimensions that no input tells",
                        "export with fewer dynamic dimensions");
   SymDims stated(shape.begin(), shape.end());
   for (SymInt &d : stated)
@@ -81,6 +81,37 @@ Value *Emit::reshape(Value *x, std::span<const SymInt> shape) {
   const bool one = std::ranges::count(stated, SymInt(-1)) <= 1;
   return typed(op::RESHAPE, {x, operand},
                {{"new_shape", one ? context().ints_attr(stated) : context().ints_attr({})}},
+               context().tensor_type(x->type().element(), shape));
+}
+
+Value *Emit::slice_between(Value *x, i64 axis, SymInt begin, SymInt end, i64 step, SymInt size) {
+  const auto rank = static_cast<size_t>(x->type().rank());
+  const auto a = static_cast<size_t>(axis);
+  const SymInt extent = x->type().dim(static_cast<int>(axis));
+  constexpr i64 kBeyond = i64{1} << 30; // torch writes INT64_MAX for "to the end"
+  const bool to_end = end == extent || (end.is_static() && end.value() >= kBeyond);
+  if (begin == SymInt(0) && to_end && step == 1)
+    return x;
+  SymDims begins(rank, 0), ends(rank, 0), shape(x->type().shape().begin(), x->type().shape().end());
+  i64 begin_mask = 0, end_mask = 0;
+  for (size_t i = 0; i < rank; ++i)
+    if (i != a) {
+      begin_mask |= i64{1} << i;
+      end_mask |= i64{1} << i;
+    }
+  begins[a] = begin;
+  if (to_end)
+    end_mask |= i64{1} << a;
+  else
+    ends[a] = end;
+  shape[a] = size;
+  Value *from = sizes_operand(begins, {x}), *to = sizes_operand(ends, {x});
+  if (!from || !to)
+    return nullptr;
+  Dims steps(rank, 1);
+  steps[a] = step;
+  return typed(op::STRIDED_SLICE, {x, from, to, i32s(steps)},
+               {{"begin_mask", of(begin_mask)}, {"end_mask", of(end_mask)}},
                context().tensor_type(x->type().element(), shape));
 }
 
@@ -136,53 +167,6 @@ Value *Emit::concat(std::span<Value *const> parts, i64 axis) {
     return parts[0];
   const NamedAttr attr{"axis", of(axis)};
   return (*this)(op::CONCATENATION, parts, std::span<const NamedAttr>(&attr, 1));
-}
-
-Value *Emit::shape_operand(std::span<const SymInt> shape, std::initializer_list<Value *> sources,
-                           bool infer_one) {
-  const auto symbolic = std::ranges::count_if(shape, [](SymInt d) { return d.is_symbolic(); });
-  if (symbolic == 0 || (infer_one && symbolic == 1)) {
-    Dims stated;
-    for (SymInt d : shape)
-      stated.push_back(d.is_symbolic() ? -1 : d.value());
-    return i32s(stated);
-  }
-  boost::unordered_flat_map<const Value *, Value *> shapes;
-  std::vector<Value *> parts;
-  Dims known;
-  bool inferred = false;
-  const auto flush = [&] {
-    if (!known.empty())
-      parts.push_back(i32s(known));
-    known.clear();
-  };
-  for (SymInt d : shape) {
-    if (d.is_static()) {
-      known.push_back(d.value());
-      continue;
-    }
-    Value *found = nullptr;
-    for (Value *s : sources)
-      for (int i = 0; i < s->type().rank() && !found; ++i)
-        if (s->type().dim(i) == d) {
-          Value *&of_source = shapes[s];
-          if (!of_source)
-            of_source = typed(op::SHAPE, {s}, {{"out_type", of(ElementType::I32)}},
-                              context().tensor_type(ElementType::I32, {SymInt(s->type().rank())}));
-          found = slice(of_source, 0, i, i + 1);
-        }
-    if (!found && infer_one && !inferred) {
-      inferred = true;
-      known.push_back(-1);
-      continue;
-    }
-    if (!found)
-      return nullptr;
-    flush();
-    parts.push_back(found);
-  }
-  flush();
-  return concat(parts, 0);
 }
 
 } // namespace chute::circle

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "aten/ops.h"
+#include "circle/legalize/sizes.h"
 #include "circle/ops.h"
 #include "pass/lowering.h"
 
@@ -34,6 +35,11 @@ using pass::sliced;
 using pass::splat_of;
 using pass::static_dims;
 using pass::strides_of;
+
+/// State of one run.
+struct CircleState : LegalizeState {
+  SizeSources sizes;
+};
 
 /// One operator being lowered: reads its operands and attributes, emits Circle operators before it.
 /// A lowering returns the value that replaces the result, or null after `unsupported`.
@@ -82,11 +88,32 @@ public:
   }
   Value *reduce(OpCode code, Value *x, const Dims &axes, bool keep);
   Value *concat(std::span<Value *const> parts, i64 axis);
-  /// A rank-1 i32 value holding `shape`; dimensions that are symbolic are read from one of
-  /// `sources`. At most one unknown dimension becomes -1 when `infer_one`. Null when it can not be
-  /// had.
+  /// begin <= i < end along one axis with bounds that may be symbolic or negative, clamped as
+  /// torch does; `size` is the result's. Null when a bound can not be had at run time.
+  Value *slice_between(Value *x, i64 axis, SymInt begin, SymInt end, i64 step, SymInt size);
+
+  // Sizes at run time (sizes.cpp). Each is null when a symbol can not be read anywhere.
+  /// [1] of i32.
+  Value *size_value(SymInt e, int depth = 0);
+  /// Rank 0.
+  Value *size_scalar(SymInt e, ElementType element);
+  Value *shape_of(Value *x); ///< SHAPE, i32
+  /// A rank-1 i32 value holding `sizes`. `sources`: values that have such dimensions, besides the
+  /// arguments.
+  Value *sizes_operand(std::span<const SymInt> sizes, std::initializer_list<Value *> sources = {});
+  /// The same for a target shape, in which -1 may stand for one dimension when `infer_one`.
   Value *shape_operand(std::span<const SymInt> shape, std::initializer_list<Value *> sources,
                        bool infer_one);
+
+private:
+  const SizeSources &size_sources() const {
+    return static_cast<CircleState *>(static_cast<LegalizeState *>(rw.user()))->sizes;
+  }
+  Value *symbol_value(SymInt symbol);
+  Value *atom_value(SymInt e, int depth);
+  Value *size_literal(i64 v) { return rank0_ ? i32(v) : i32s({v}); }
+
+  bool rank0_ = false; ///< sizes are computed as rank 0 instead of [1]
 };
 
 using LowerFn = Value *(*)(Emit &);
@@ -123,5 +150,6 @@ void add_scatter_rules(pass::PatternSet &set);
 void add_resize_rules(pass::PatternSet &set);
 void add_quantize_rules(pass::PatternSet &set);
 void add_mx_rules(pass::PatternSet &set);
+void add_number_rules(pass::PatternSet &set);
 
 } // namespace chute::circle

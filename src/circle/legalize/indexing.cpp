@@ -4,6 +4,7 @@
 // Several index tensors, and aten.gather, become one lookup in a flattened dimension: the position
 // is the sum of index times stride.
 #include "circle/legalize/emit.h"
+#include "ir/sym_table.h"
 
 #include <algorithm>
 #include <numeric>
@@ -74,12 +75,63 @@ Value *base_positions(Emit &e, ElementType element, const Dims &at, const Dims &
   return e.constant_ints(element, at, flat);
 }
 
+/// v * size; null when the size can not be had.
+Value *times(Emit &e, Value *v, SymInt size) {
+  if (size == SymInt(1))
+    return v;
+  Value *by = e.size_scalar(size, v->type().element());
+  return by ? e.mul(v, by) : nullptr;
+}
+
+/// Row-major strides, symbolic where the shape is.
+SymDims sym_strides(Emit &e, std::span<const SymInt> shape) {
+  SymDims strides(shape.size());
+  SymInt step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step = e.context().sym().mul(step, shape[i]);
+  }
+  return strides;
+}
+
+/// 0, 1, … along dimension `d` of a tensor of that rank.
+Value *coordinate(Emit &e, SymInt size, i64 d, i64 rank, ElementType element) {
+  Value *count = e.size_scalar(size, ElementType::I32);
+  if (!count)
+    return nullptr;
+  Value *v = e.typed(op::RANGE, {e.i32(0), count, e.i32(1)}, {},
+                     e.context().tensor_type(ElementType::I32, {size}));
+  SymDims shape(static_cast<size_t>(rank), 1);
+  shape[static_cast<size_t>(d)] = size;
+  v = e.reshape(v, shape);
+  return v ? e.cast(v, element) : nullptr;
+}
+
+/// The lookup below with positions computed at run time.
+Value *gather_dynamic(Emit &e, Value *x, Value *index, i64 dim) {
+  const i64 rank = x->type().rank();
+  const SymDims strides = sym_strides(e, x->type().shape());
+  Value *position = times(e, index, strides[static_cast<size_t>(dim)]);
+  for (i64 d = 0; d < rank && position; ++d) {
+    const SymInt size = index->type().dim(static_cast<int>(d));
+    if (d == dim || size == SymInt(1))
+      continue;
+    Value *at = coordinate(e, size, d, rank, index->type().element());
+    at = at ? times(e, at, strides[static_cast<size_t>(d)]) : nullptr;
+    position = at ? e.add(position, at) : nullptr;
+  }
+  const SymInt total = e.context().sym().product(x->type().shape());
+  Value *flat = position ? e.reshape(x, SymDims{total}) : nullptr;
+  return flat ? gather(e, flat, position, 0)
+              : e.unsupported("over a shape that no input tells", "export with static shapes");
+}
+
 /// out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on.
 Value *gather_elements(Emit &e) {
   Value *x = e.arg(0), *index = e.arg(1);
   const i64 rank = x->type().rank();
-  if (!x->type().has_static_shape() || !index->type().has_static_shape())
-    return e.unsupported("over a shape known only at run time", "export with static shapes");
+  if (rank && (!x->type().has_static_shape() || !index->type().has_static_shape()))
+    return gather_dynamic(e, x, index, e.integer("dim") + (e.integer("dim") < 0 ? rank : 0));
   if (rank == 0)
     return x;
   i64 dim = e.integer("dim");
@@ -96,8 +148,17 @@ Value *gather_elements(Emit &e) {
 }
 
 /// Negative indices count from the end.
-Value *wrapped(Emit &e, Value *index, i64 n) {
+Value *wrapped(Emit &e, Value *index, SymInt extent) {
   const ElementType element = index->type().element();
+  if (extent.is_symbolic()) {
+    if (const std::optional<Dims> known = int_constant(index);
+        known && std::ranges::none_of(*known, [](i64 v) { return v < 0; }))
+      return index;
+    Value *size = e.size_scalar(extent, element);
+    return size ? e.select(e(op::LESS, {index, e.like(index, 0)}), e.add(index, size), index)
+                : nullptr;
+  }
+  const i64 n = extent.value();
   if (std::optional<Dims> known = int_constant(index)) {
     if (std::ranges::none_of(*known, [](i64 v) { return v < 0; }))
       return index;
@@ -161,12 +222,14 @@ Value *index_tensor(Emit &e) {
   if (ix.values.empty())
     return nullptr;
   const auto size = [&](i64 d) { return x->type().dim(static_cast<int>(d)); };
-  for (i64 d : ix.dims)
-    if (size(d).is_symbolic())
-      return e.unsupported("along a dimension whose size is known only at run time",
-                           "export with static shapes");
-  if (ix.values.size() == 1)
-    return gather(e, x, wrapped(e, ix.values[0], size(ix.dims[0]).value()), ix.dims[0]);
+  const auto unknown = [&] {
+    return e.unsupported("along a dimension whose size no input tells",
+                         "export with static shapes");
+  };
+  if (ix.values.size() == 1) {
+    Value *at = wrapped(e, ix.values[0], size(ix.dims[0]));
+    return at ? gather(e, x, at, ix.dims[0]) : unknown();
+  }
   // Indexed dimensions that are not neighbours go first, as in torch.
   const i64 rank = x->type().rank();
   const bool neighbours = ix.dims.back() - ix.dims.front() + 1 == static_cast<i64>(ix.dims.size());
@@ -179,15 +242,16 @@ Value *index_tensor(Emit &e) {
     std::iota(ix.dims.begin(), ix.dims.end(), 0);
   }
   const i64 axis = ix.dims.front();
-  i64 stride = 1;
+  SymInt stride = 1;
   Value *position = nullptr;
   for (size_t k = ix.values.size(); k-- > 0;) {
-    const i64 n = size(ix.dims[k]).value();
+    const SymInt n = size(ix.dims[k]);
     Value *v = wrapped(e, e.cast(ix.values[k], ElementType::I64), n);
-    if (stride != 1)
-      v = e.mul(v, e.like(v, static_cast<double>(stride)));
+    v = v ? times(e, v, stride) : nullptr;
+    if (!v)
+      return unknown();
     position = position ? e.add(position, v) : v;
-    stride *= n;
+    stride = e.context().sym().mul(stride, n);
   }
   SymDims shape;
   for (i64 d = 0; d < rank; ++d) {

@@ -22,14 +22,17 @@ const pass::PatternSet &legalize_patterns() {
     add_resize_rules(s);
     add_quantize_rules(s);
     add_mx_rules(s);
+    add_number_rules(s);
     return s;
   }();
   return set;
 }
 
 void legalize(pass::PassContext &ctx) {
-  LegalizeState state;
-  ctx.run(legalize_patterns(), &state);
+  CircleState state;
+  state.sizes.collect(ctx.graph);
+  ctx.run(legalize_patterns(), static_cast<LegalizeState *>(&state));
+  state.sizes.release(ctx.graph);
   pass::report_refusals(ctx.graph, state, is_circle, "Circle", "circle.unsupported",
                         ctx.diagnostics);
 }

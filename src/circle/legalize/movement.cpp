@@ -1,5 +1,6 @@
 // Operators that move elements, and those that create constants.
 #include "circle/legalize/emit.h"
+#include "ir/sym_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +28,7 @@ Value *broadcast(Emit &e, Value *x, Type type) {
     return x;
   Value *shape = e.shape_operand(type.shape(), {x}, false);
   if (!shape)
-    return e.unsupported("to a size known only at run time that is no size of the input",
-                         "export with static shapes");
+    return e.unsupported("to a size that no input tells", "export with static shapes");
   return e.typed(op::BROADCAST_TO, {x, shape}, {}, type);
 }
 
@@ -42,29 +42,19 @@ Value *slice(Emit &e) {
   const SymInt extent = x->type().dim(static_cast<int>(dim));
   const Attr start = e.attr("start"), end = e.attr("end");
   const SymInt step = e.attr("step").as_int();
+  if (step.is_symbolic())
+    return e.unsupported("with a step known only at run time", "use index_select");
   const SymInt from = start.is_none() ? SymInt(0) : start.as_int();
   const SymInt to = end.is_none() ? extent : end.as_int();
-  if (from.is_symbolic() || step.is_symbolic())
-    return e.unsupported("from a position known only at run time", "use index_select");
-  if (extent.is_static() && to.is_static()) {
+  if (extent.is_static() && to.is_static() && from.is_static()) {
     const i64 n = extent.value();
     const auto wrap = [n](i64 v) { return std::clamp<i64>(v < 0 ? v + n : v, 0, n); };
     return e.slice(x, dim, wrap(from.value()), wrap(to.value()), step.value());
   }
-  // The dimension's size is known at run time only: up to its end, or up to a literal inside it.
-  const bool to_end = to == extent || (to.is_static() && to.value() >= (i64{1} << 30));
-  if (!to_end && to.is_symbolic())
-    return e.unsupported("up to a position known only at run time", "use index_select");
-  Dims begins(static_cast<size_t>(rank), 0), ends(begins), steps(static_cast<size_t>(rank), 1);
-  const auto at = static_cast<size_t>(dim);
-  begins[at] = from.value();
-  ends[at] = to_end ? 0 : to.value();
-  steps[at] = step.value();
-  i64 mask = (i64{1} << rank) - 1;
-  if (!to_end)
-    mask &= ~(i64{1} << dim);
-  return e.typed(op::STRIDED_SLICE, {x, e.i32s(begins), e.i32s(ends), e.i32s(steps)},
-                 {{"end_mask", of(mask)}}, e.type());
+  Value *y = e.slice_between(x, dim, from, to, step.value(), e.type().dim(static_cast<int>(dim)));
+  return y ? y
+           : e.unsupported("at a position that no input tells",
+                           "give the position as a size of an input, or use index_select");
 }
 
 bool is_empty_list(const Value *v) {
@@ -99,9 +89,19 @@ std::vector<Value *> split(Emit &e) {
   i64 dim = e.integer("dim");
   dim += dim < 0 ? x->type().rank() : 0;
   if (!e.is_static("split_sizes") || x->type().dim(static_cast<int>(dim)).is_symbolic()) {
-    e.unsupported("of a dimension whose size is known only at run time",
-                  "export with static shapes");
-    return {};
+    std::vector<Value *> out(e.op.num_results(), nullptr);
+    SymInt begin = 0;
+    const std::span<const SymInt> sizes = e.attr("split_sizes").as_ints();
+    for (u32 i = 0; i < e.op.num_results(); ++i) {
+      const SymInt end = e.context().sym().add(begin, sizes[i]);
+      if (e.op.result(i)->has_uses() &&
+          !(out[i] = e.slice_between(x, dim, begin, end, 1, sizes[i]))) {
+        e.unsupported("into sizes that no input tells", "export with static shapes");
+        return {};
+      }
+      begin = end;
+    }
+    return out;
   }
   const Dims sizes = e.ints("split_sizes");
   const u32 n = e.op.num_results();
@@ -132,26 +132,43 @@ std::vector<Value *> split(Emit &e) {
 /// torch's list runs from the last dimension; negative entries cut.
 Value *constant_pad(Emit &e) {
   Value *x = e.arg(0);
-  if (!e.is_static("pad"))
-    return e.unsupported("by amounts known only at run time", "export with static shapes");
-  const Dims given = e.ints("pad");
+  const std::span<const SymInt> given = e.attr("pad").as_ints();
   const auto rank = static_cast<size_t>(x->type().rank());
-  Dims pairs(rank * 2, 0);
+  SymDims pairs(rank * 2, 0);
   for (size_t i = 0; i + 1 < given.size(); i += 2) {
     const size_t d = rank - 1 - i / 2;
-    const i64 before = given[i], after = given[i + 1];
-    const i64 axis = static_cast<i64>(d);
-    if (before < 0 || after < 0) {
-      const SymInt n = x->type().dim(static_cast<int>(d));
-      if (n.is_symbolic())
-        return e.unsupported("that cuts a dimension whose size is known only at run time",
-                             "export with static shapes");
-      x = e.slice(x, axis, std::max<i64>(0, -before), n.value() - std::max<i64>(0, -after));
-    }
-    pairs[d * 2] = std::max<i64>(0, before);
-    pairs[d * 2 + 1] = std::max<i64>(0, after);
+    const auto part = [](SymInt v, bool positive) {
+      return v.is_symbolic() ? (positive ? v : SymInt(0))
+                             : SymInt(std::max<i64>(0, positive ? v.value() : -v.value()));
+    };
+    pairs[d * 2] = part(given[i], true);
+    pairs[d * 2 + 1] = part(given[i + 1], true);
+    const SymInt before = part(given[i], false), after = part(given[i + 1], false);
+    if (before == SymInt(0) && after == SymInt(0))
+      continue;
+    const auto axis = static_cast<int>(d);
+    const SymInt n = x->type().dim(axis);
+    const SymInt end = e.context().sym().sub(n, after);
+    if (n.is_static())
+      x = e.slice(x, axis, before.value(), end.value());
+    else
+      x = e.slice_between(x, axis, before, after == SymInt(0) ? n : SymInt(-after.value()), 1,
+                          e.context().sym().sub(end, before));
   }
-  return e.pad(x, pairs, e.number("value", 0));
+  if (std::ranges::all_of(pairs, [](SymInt p) { return p.is_static(); })) {
+    Dims literal;
+    for (const SymInt p : pairs)
+      literal.push_back(p.value());
+    return e.pad(x, literal, e.number("value", 0));
+  }
+  Value *amounts = e.sizes_operand(pairs);
+  if (!amounts)
+    return e.unsupported("by amounts that no input tells", "export with static shapes");
+  amounts = e.reshape(amounts, Dims{static_cast<i64>(rank), 2});
+  const double value = e.number("value", 0);
+  if (value != 0)
+    return e.typed(op::PADV2, {x, amounts, e.like(x, value)}, {}, e.type());
+  return e.typed(op::PAD, {x, amounts}, {}, e.type());
 }
 
 /// A slice with step -1, which takes several axes at once.
@@ -181,10 +198,31 @@ Value *flip(Emit &e) {
                  {{"end_mask", of(mask)}}, e.type());
 }
 
+/// Times known at run time only: a dimension for the copies beside each that is repeated, a
+/// broadcast, and the two made one.
+Value *repeat_dynamic(Emit &e) {
+  Value *x = e.arg(0);
+  const std::span<const SymInt> times = e.attr("repeats").as_ints();
+  const size_t added = times.size() - static_cast<size_t>(x->type().rank());
+  SymDims apart, wide;
+  for (size_t i = 0; i < times.size(); ++i) {
+    const SymInt size = i < added ? SymInt(1) : x->type().dim(static_cast<int>(i - added));
+    if (!(times[i] == SymInt(1)) && !(size == SymInt(1))) {
+      apart.push_back(1);
+      wide.push_back(times[i]);
+    }
+    apart.push_back(size);
+    wide.push_back(size == SymInt(1) ? times[i] : size);
+  }
+  Value *y = e.reshape(x, apart);
+  y = y ? broadcast(e, y, e.context().tensor_type(e.element(), wide)) : nullptr;
+  return y ? e.reshape(y, e.type().shape()) : nullptr;
+}
+
 Value *repeat(Emit &e) {
   Value *x = e.arg(0);
   if (!e.is_static("repeats"))
-    return e.unsupported("a number of times known only at run time", "export with static shapes");
+    return repeat_dynamic(e);
   const Dims times = e.ints("repeats");
   SymDims shape(times.size() - static_cast<size_t>(x->type().rank()), 1);
   shape.insert(shape.end(), x->type().shape().begin(), x->type().shape().end());
@@ -212,18 +250,57 @@ Value *repeat(Emit &e) {
   return y;
 }
 
+/// FILL, or BROADCAST_TO where runtimes have that: onert does for floats, tico has no FILL.
+Value *filled(Emit &e, Value *one) {
+  if (ir::is_float(e.element()))
+    return broadcast(e, one, e.type());
+  Value *shape = e.sizes_operand(e.type().shape());
+  return shape ? e.typed(op::FILL, {shape, one}, {}, e.type())
+               : e.unsupported("of a size that no input tells", "export with static shapes");
+}
+
 Value *full(Emit &e) {
-  if (!e.type().has_static_shape())
-    return e.unsupported("of a shape known only at run time", "export with static shapes");
   const Attr fill = e.attr("fill_value");
-  Value *one = fill.kind() == ir::AttrKind::Int && fill.as_int().is_symbolic()
-                   ? nullptr
-                   : e.scalar(e.element(), fill.scalar_as_double());
+  const bool symbolic = fill.kind() == ir::AttrKind::Int && fill.as_int().is_symbolic();
+  Value *one = symbolic ? e.size_scalar(fill.as_int(), e.element())
+                        : e.scalar(e.element(), fill.scalar_as_double());
   if (!one)
-    return e.unsupported("with a value known only at run time", "export with static shapes");
+    return e.unsupported("with a value that no input tells", "export with static shapes");
+  if (symbolic || !e.type().has_static_shape())
+    return e.type().rank() == 0 ? one : filled(e, one);
   const ir::Constant *c = constant_of(one);
   const std::vector<i64> strides(static_cast<size_t>(e.type().rank()), 0);
   return e.constant(e.graph().add_constant(e.type(), c->data, c->owner, strides));
+}
+
+/// start + k * step for k below the result's size, which the exporter knows as an expression.
+Value *arange_dynamic(Emit &e) {
+  const SymInt n = e.type().dim(0);
+  const auto number = [&](std::string_view name, ElementType element) {
+    const Attr a = e.attr(name);
+    return a.kind() == ir::AttrKind::Int ? e.size_scalar(a.as_int(), element)
+                                         : e.scalar(element, a.scalar_as_double());
+  };
+  const auto is = [&](std::string_view name, i64 v) {
+    const Attr a = e.attr(name);
+    return a.kind() == ir::AttrKind::Int && a.as_int() == SymInt(v);
+  };
+  Value *count = e.size_scalar(n, ElementType::I32);
+  if (!count)
+    return e.unsupported("over a range that no input tells", "export with static shapes");
+  Value *v = e.typed(op::RANGE, {e.i32(0), count, e.i32(1)}, {},
+                     e.context().tensor_type(ElementType::I32, {n}));
+  v = e.cast(v, e.element());
+  for (const std::string_view name : {"step", "start"}) {
+    const bool is_step = name == "step";
+    if (is(name, is_step ? 1 : 0))
+      continue;
+    Value *by = number(name, e.element());
+    if (!by)
+      return e.unsupported("over a range that no input tells", "export with static shapes");
+    v = is_step ? e.mul(v, by) : e.add(v, by);
+  }
+  return v;
 }
 
 Value *arange(Emit &e) {
@@ -232,7 +309,7 @@ Value *arange(Emit &e) {
                      !(start.kind() == ir::AttrKind::Int && start.as_int().is_symbolic()) &&
                      !(step.kind() == ir::AttrKind::Int && step.as_int().is_symbolic());
   if (!known)
-    return e.unsupported("over a range known only at run time", "export with static shapes");
+    return arange_dynamic(e);
   const i64 n = e.type().dim(0).value();
   if (ir::is_float(e.element())) {
     std::vector<double> v;

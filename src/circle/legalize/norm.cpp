@@ -1,5 +1,6 @@
 // rms_norm and the softmax family.
 #include "circle/legalize/emit.h"
+#include "ir/sym_table.h"
 
 #include <limits>
 #include <numeric>
@@ -28,10 +29,10 @@ Value *rms_norm(Emit &e) {
   const int rank = x->type().rank();
   Value *y = x;
   if (over.size() != 1 || rank < 3 || rank > 4) {
-    if (!x->type().has_static_shape())
-      return e.unsupported("of this rank over a shape known only at run time",
-                           "export with static shapes");
-    y = e.reshape(x, Dims{1, x->type().num_elements() / size, size});
+    SymInt rows = 1;
+    for (int d = 0; d < rank - static_cast<int>(over.size()); ++d)
+      rows = e.context().sym().mul(rows, x->type().dim(d));
+    y = e.reshape(x, SymDims{1, rows, size});
   }
   y = e(op::RMS_NORM, {y, weight}, {{"epsilon", of(eps)}});
   return e.reshape(y, e.type().shape());

@@ -1,5 +1,6 @@
 // Reductions, scans, arg-reductions and sorts.
 #include "circle/legalize/emit.h"
+#include "ir/sym_table.h"
 
 #include <numeric>
 
@@ -56,11 +57,7 @@ Value *arg_extreme(Emit &e) {
   if (x->type().element() == ElementType::Bool)
     x = e.cast(x, ElementType::I32);
   if (e.attr("dim").is_none()) {
-    i64 n = 1;
-    if (!x->type().has_static_shape())
-      return e.unsupported("over all dimensions of a tensor whose shape is known only at run time");
-    n = x->type().num_elements();
-    x = e.reshape(x, Dims{n});
+    x = e.reshape(x, SymDims{e.context().sym().product(x->type().shape())});
   }
   const i64 rank = x->type().rank();
   if (rank == 0)

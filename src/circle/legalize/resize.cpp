@@ -21,17 +21,13 @@ struct Sizes {
 
 bool read(Emit &e, Sizes &s) {
   const Type in = e.arg(0)->type(), out = e.type();
-  if (!in.has_static_shape() || !out.has_static_shape() || in.rank() != 4) {
-    e.unsupported("over a size known only at run time", "export with static shapes");
-    return false;
-  }
   if (!ir::is_float(e.element())) {
     e.unsupported("of integers", "cast to float32 first");
     return false;
   }
   for (int i = 0; i < 2; ++i) {
-    s.in[i] = in.dim(i + 2).value();
-    s.out[i] = out.dim(i + 2).value();
+    s.in[i] = in.dim(i + 2).is_static() ? in.dim(i + 2).value() : 0;
+    s.out[i] = out.dim(i + 2).is_static() ? out.dim(i + 2).value() : 0;
     s.scale[i] = 0;
   }
   const Attr factors = e.attr("scale_factors");
@@ -41,6 +37,33 @@ bool read(Emit &e, Sizes &s) {
   s.scale[0] = e.number("scales_h", s.scale[0]);
   s.scale[1] = e.number("scales_w", s.scale[1]);
   return true;
+}
+
+/// Whether the plane's size is known now.
+bool is_static(Emit &e) {
+  for (int i = 2; i < 4; ++i)
+    if (e.arg(0)->type().dim(i).is_symbolic() || e.type().dim(i).is_symbolic())
+      return false;
+  return true;
+}
+
+/// Over a size known at run time only: right where the ratio is in / out, so with whole scale
+/// factors or none.
+Value *resize_dynamic(Emit &e, const Sizes &s, OpCode code,
+                      std::initializer_list<NamedAttr> attrs) {
+  for (int i = 0; i < 2; ++i)
+    if (s.scale[i] > 0 && s.scale[i] != std::floor(s.scale[i]))
+      return e.unsupported("by a factor that is not whole, over a size known only at run time",
+                           "give the output size, or set recompute_scale_factor=True");
+  const Type out = e.type();
+  const SymInt plane[] = {out.dim(2), out.dim(3)};
+  Value *size = e.sizes_operand(plane);
+  if (!size)
+    return e.unsupported("to a size that no input tells", "export with static shapes");
+  const SymInt nhwc[] = {out.dim(0), out.dim(2), out.dim(3), out.dim(1)};
+  Value *x = e.transpose(e.arg(0), kToNhwc);
+  return e.transpose(e.typed(code, {x, size}, attrs, e.context().tensor_type(out.element(), nhwc)),
+                     kToNchw);
 }
 
 /// Source row of each output row, in the float arithmetic of torch.
@@ -57,6 +80,8 @@ Value *nearest(Emit &e) {
   Sizes s;
   if (!read(e, s))
     return nullptr;
+  if (!is_static(e))
+    return resize_dynamic(e, s, op::RESIZE_NEAREST_NEIGHBOR, {});
   Value *x = e.transpose(e.arg(0), kToNhwc);
   Dims rows[2];
   bool plain = true;
@@ -78,6 +103,9 @@ Value *bilinear(Emit &e) {
   if (!read(e, s))
     return nullptr;
   const bool corners = e.flag("align_corners");
+  if (!is_static(e))
+    return resize_dynamic(e, s, op::RESIZE_BILINEAR,
+                          {{"align_corners", of(corners)}, {"half_pixel_centers", of(!corners)}});
   for (int i = 0; i < 2 && !corners; ++i) {
     const double exact = static_cast<double>(s.out[i]) / static_cast<double>(s.in[i]);
     if (s.scale[i] > 0 && std::abs(s.scale[i] - exact) > 1e-6 * exact)

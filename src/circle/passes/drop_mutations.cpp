@@ -3,6 +3,13 @@
 //   outputs of kind BufferMutation or InputMutation → removed, with a warning for each
 //   core.state                                      → core.constant of its initial value
 //
+// With the setting state=io (`--state io`) the caller keeps the state instead:
+//
+//   core.state                                      → an input after the program's own
+//   outputs of kind BufferMutation or InputMutation → outputs after the program's own
+//
+// each called by the buffer's name; what a buffer starts with is then the caller's first value.
+//
 // The warnings (`circle.mutation.buffer`, `circle.mutation.input`) name what is no longer written.
 #include "circle/passes.h"
 
@@ -23,13 +30,48 @@ Diagnostic warning(const ir::OutputInfo &o) {
   d.message = buffer ? "the program writes this buffer; a Circle file keeps no state, so every run "
                        "starts from the initial value"
                      : "the program writes this input; a Circle file leaves its inputs alone";
-  d.hint = "make the new value an output of the model";
+  d.hint =
+      "--state io makes it an input and an output; or make the new value an output of the model";
   return d;
+}
+
+void expose_state(pass::PassContext &ctx) {
+  ir::Graph &graph = ctx.graph;
+  std::vector<ir::Op *> states;
+  ir::walk(graph, [&](ir::Op &op) {
+    ++ctx.counters.ops_visited;
+    if (op.opcode() == ir::core_op::state)
+      states.push_back(&op);
+  });
+  for (ir::Op *op : states) {
+    ir::InputInfo in;
+    in.name = std::string(op->attr("name").as_string());
+    in.kind = ir::InputKind::State;
+    in.value = graph.add_argument(graph.body(), op->result()->type(), op->result()->name());
+    graph.replace_all_uses(op->result(), in.value);
+    graph.inputs().push_back(std::move(in));
+    graph.erase(op);
+    ++ctx.counters.rewrites;
+  }
+  std::vector<ir::OutputInfo> own, state;
+  for (ir::OutputInfo &o : graph.outputs()) {
+    const bool written =
+        o.kind == ir::OutputKind::BufferMutation || o.kind == ir::OutputKind::InputMutation;
+    if (written) {
+      o.name = o.target;
+      o.kind = ir::OutputKind::User;
+    }
+    (written ? state : own).push_back(std::move(o));
+  }
+  own.insert(own.end(), state.begin(), state.end());
+  graph.outputs() = std::move(own);
 }
 
 } // namespace
 
 void drop_mutations(pass::PassContext &ctx) {
+  if (const auto it = ctx.settings.find("state"); it != ctx.settings.end() && it->second == "io")
+    return expose_state(ctx);
   ir::Graph &graph = ctx.graph;
   ir::walk(graph, [&](ir::Op &op) {
     ++ctx.counters.ops_visited;

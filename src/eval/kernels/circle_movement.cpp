@@ -1,12 +1,14 @@
 // Movement operators of the Circle dialect: shapes, axes and bounds are operands.
 
 #include "eval/broadcast.h"
+#include "eval/convert.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/indices.h"
 #include "eval/kernels/shared.h"
 #include "eval/strided.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -272,7 +274,70 @@ Status k_shape(KernelContext &ctx) {
   return {};
 }
 
+/// The shape operand counts, then the option, then the declared type.
+Status k_reshape(KernelContext &ctx) {
+  const Tensor &x = ctx.in(0);
+  Shape shape;
+  if (ctx.has(1))
+    shape = values_of(ctx.in(1));
+  else if (!ctx.type().known())
+    shape = ctx.integers("new_shape");
+  else
+    shape = ctx.type().shape;
+  i64 known = 1;
+  auto free = shape.end();
+  for (auto it = shape.begin(); it != shape.end(); ++it) {
+    if (*it < 0) {
+      EVAL_REQUIRE(*it == -1 && free == shape.end(), "the shape has several free dimensions");
+      free = it;
+    } else {
+      EVAL_REQUIRE(!__builtin_mul_overflow(known, *it, &known), "the shape is out of range");
+    }
+  }
+  const i64 total = x.num_elements();
+  if (free != shape.end()) {
+    EVAL_REQUIRE(known > 0 && total % known == 0, "the free dimension is not whole");
+    *free = total / known;
+    known = total;
+  }
+  EVAL_REQUIRE(known == total, "the result has another number of elements");
+  ctx.set(0, x.reshaped(shape));
+  return {};
+}
+
+constexpr i64 kLongest = i64{1} << 40;
+
+/// start + k * delta for every k that stays before limit.
+Status k_range(KernelContext &ctx) {
+  for (u32 i = 0; i < 3; ++i)
+    EVAL_REQUIRE(ctx.in(i).num_elements() == 1 && ctx.in(i).element() == ctx.type().element,
+                 "start, limit and delta are numbers of the result's type");
+  const bool whole = ir::is_integer(ctx.type().element);
+  const double start = ctx.in(0).at(0), limit = ctx.in(1).at(0), delta = ctx.in(2).at(0);
+  EVAL_REQUIRE(delta != 0 && std::isfinite((limit - start) / delta), "delta is zero");
+  const double count = std::max(0.0, std::ceil((limit - start) / delta));
+  EVAL_REQUIRE(count < static_cast<double>(kLongest), "the range is too long");
+  const auto n = static_cast<i64>(count);
+  Tensor out = Tensor::allocate(ctx.type().element, {n});
+  if (whole) {
+    std::vector<i64> v(static_cast<size_t>(n));
+    const i64 first = ctx.in(0).int_at(0), step = ctx.in(2).int_at(0);
+    for (i64 i = 0; i < n; ++i)
+      v[static_cast<size_t>(i)] = first + i * step;
+    store_run(out.element(), v.data(), n, out.mutable_data());
+  } else {
+    std::vector<double> v(static_cast<size_t>(n));
+    for (i64 i = 0; i < n; ++i)
+      v[static_cast<size_t>(i)] = start + static_cast<double>(i) * delta;
+    store_run(out.element(), v.data(), n, out.mutable_data());
+  }
+  ctx.set(0, std::move(out));
+  return {};
+}
+
 constexpr KernelEntry kEntries[] = {
+    {"circle.reshape", k_reshape},
+    {"circle.range", k_range},
     {"circle.transpose", k_transpose},
     {"circle.concatenation", k_concatenation},
     {"circle.pack", k_pack},

@@ -27,7 +27,6 @@ Status k_reinterpret(KernelContext &ctx) {
 }
 
 constexpr KernelEntry kEntries[] = {
-    {"circle.reshape", same_bytes},
     {"circle.squeeze", same_bytes},
     {"circle.expand_dims", same_bytes},
     {"aten.view.default", same_bytes},

@@ -18,8 +18,12 @@ V filled_by(Emit &e, std::string_view name) {
 
 bool canonical_full(Emit &e) {
   const Attr size = e.attr("size"), dtype = e.attr("dtype");
-  return e.type().rank() > 0 && !dtype.is_none() && dtype.as_element() == e.type().element() &&
-         size.kind() == ir::AttrKind::Ints && size == e.ctx().ints_attr(e.shape());
+  // One element is a constant, unless its value is a size.
+  const Attr value = e.attr("fill_value");
+  const bool symbolic = value.kind() == ir::AttrKind::Int && value.as_int().is_symbolic();
+  return (e.type().rank() > 0 || symbolic) && !dtype.is_none() &&
+         dtype.as_element() == e.type().element() && size.kind() == ir::AttrKind::Ints &&
+         size == e.ctx().ints_attr(e.shape());
 }
 
 V arange(Emit &e) {

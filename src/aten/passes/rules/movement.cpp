@@ -334,14 +334,26 @@ V pad_mode(Emit &e, const std::vector<i64> &amounts, std::string_view mode) {
   return x;
 }
 
+/// Emit::pad with amounts that may be symbolic; those are not negative.
+V pad_sizes(Emit &e, V x, const Shape &amounts, Attr value) {
+  std::vector<i64> literal;
+  for (const SymInt a : amounts)
+    if (a.is_static())
+      literal.push_back(a.value());
+  if (literal.size() == amounts.size())
+    return e.pad(x, std::move(literal), value);
+  Shape full(2 * size_t(x->type().rank()), 0);
+  std::copy(amounts.begin(), amounts.end(), full.begin());
+  return e.op(op::constant_pad_nd, {x}, {{"pad", e.ctx().ints_attr(full)}, {"value", value}});
+}
+
 V pad(Emit &e) {
   const std::string_view mode = e.attr("mode").as_string();
+  if (mode == "constant")
+    return pad_sizes(e, e.in(), e.sizes("pad"),
+                     e.given("value") ? e.attr("value") : Attr::of_float(0));
   const auto amounts = e.ints("pad");
-  if (e.failed())
-    return nullptr;
-  if (mode != "constant")
-    return pad_mode(e, amounts, mode);
-  return e.pad(e.in(), amounts, e.given("value") ? e.attr("value") : Attr::of_float(0));
+  return e.failed() ? nullptr : pad_mode(e, amounts, mode);
 }
 
 V pad_enum(Emit &e) {
@@ -355,13 +367,13 @@ V pad_enum(Emit &e) {
 }
 
 V constant_pad(Emit &e) {
-  const auto amounts = e.ints("pad");
+  const Shape amounts = e.sizes("pad");
   bool canonical = amounts.size() == 2 * size_t(e.type().rank()), grows = false;
-  for (i64 a : amounts) {
-    canonical &= a >= 0;
-    grows |= a > 0;
+  for (const SymInt a : amounts) {
+    canonical &= a.is_symbolic() || a.value() >= 0;
+    grows |= a.is_symbolic() || a.value() > 0;
   }
-  return canonical && grows ? nullptr : e.pad(e.in(), amounts, e.attr("value"));
+  return canonical && grows ? nullptr : pad_sizes(e, e.in(), amounts, e.attr("value"));
 }
 
 /// The diagonal of dimensions d1, d2 as last dimension: both indexed by one range.

@@ -172,8 +172,13 @@ Moments moments(Emit &e, bool keep) {
     // Less than one degree of freedom divides by zero, as in PyTorch (inf or NaN).
     variance = e.div(e.sum(squares, dims, keep), std::max(0.0, double(count.value()) - correction));
   } else {
-    e.reject("a corrected variance over a symbolic number of elements");
-    variance = squares;
+    if (correction != std::floor(correction)) {
+      e.reject("a correction that is not whole over a symbolic number of elements");
+      return {squares, center};
+    }
+    const SymInt freedom = e.sym().max(e.sym().sub(count, static_cast<i64>(correction)), 0);
+    variance =
+        e.div(e.sum(squares, dims, keep), e.scalar(Attr::of_int(freedom), x->type().element()));
   }
   V mean = center;
   if (!keep) {
