@@ -31,7 +31,7 @@ arm: ## networks that ExecuTorch's quantizer made, to TOSA, Ethos-U and .pte (in
 	@tools/bootstrap --arm
 	@cmake --preset dev > /dev/null
 	@cmake --build --preset dev -j$(JOBS) --target chute
-	@cd test/e2e && PATH=$(CURDIR)/build/bench/venv-arm/bin:$$PATH python -m pytest -q test_tosa_models.py test_ethosu.py test_pte.py
+	@cd test/e2e && PATH=$(CURDIR)/build/bench/venv-arm/bin:$$PATH python -m pytest -q test_tosa_models.py test_executorch.py test_ethosu.py test_pte.py
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (default 600) each
 	@tools/bootstrap

@@ -1,0 +1,1 @@
+"""Python side of chute: the executable does the work."""

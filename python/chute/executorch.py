@@ -1,0 +1,81 @@
+"""ExecuTorch's Arm partitioners and backends with chute doing the lowering. Change one import:
+
+    from chute.executorch import TOSAPartitioner     # was executorch.backends.arm.tosa.partitioner
+    from chute.executorch import EthosUPartitioner   # was executorch.backends.arm.ethosu
+
+Partitioning, compile specs and what follows (Vela for Ethos-U, the `.pte`) stay ExecuTorch's: this module replaces the one
+step between, `TOSABackend._preprocess`, for the process that imports it. The executable is $CHUTE, or `chute` on PATH, or
+build/release/chute of the checkout that this file lies in.
+"""
+import copy
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import torch
+from executorch.backends.arm.tosa.backend import TOSABackend
+from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
+from executorch.exir.backend.backend_details import PreprocessResult
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
+
+try:
+    from executorch.backends.arm.ethosu import EthosUPartitioner
+except ImportError:  # without Vela there is no Ethos-U backend
+    EthosUPartitioner = None
+
+__all__ = ["TOSAPartitioner", "EthosUPartitioner", "LoweringError", "lower"]
+
+
+class LoweringError(RuntimeError):
+    """What chute said of a partition that it cannot lower."""
+
+
+def executable():
+    given = os.environ.get("CHUTE") or shutil.which("chute")
+    if given:
+        return given
+    built = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "chute"
+    if built.exists():
+        return str(built)
+    raise LoweringError("chute is not on PATH; set CHUTE to the executable")
+
+
+def to_aten(program):
+    """A copy whose edge operators are the ATen ones behind them, which is what torch.export.save writes."""
+    graph_module = copy.deepcopy(program.graph_module)
+    for module in graph_module.modules():
+        if not isinstance(module, torch.fx.GraphModule):
+            continue
+        for node in module.graph.nodes:
+            if isinstance(node.target, EdgeOpOverload):
+                node.target = node.target._op
+            # What ExecuTorch notes on nodes is not for the archive.
+            node.meta = {key: node.meta[key] for key in ("val", "stack_trace", "nn_module_stack") if key in node.meta}
+        module.recompile()
+    return torch.export.ExportedProgram(
+        root=graph_module, graph=graph_module.graph, graph_signature=program.graph_signature, state_dict=program.state_dict,
+        range_constraints=program.range_constraints, module_call_graph=program.module_call_graph,
+        example_inputs=program.example_inputs, constants=program.constants, verifiers=[torch._export.verifier.Verifier])
+
+
+def lower(program, tosa_spec):
+    """The TOSA flatbuffer of an edge or ATen program. `tosa_spec`: "TOSA-1.0+INT", "TOSA-1.0+FP", …"""
+    parts = tosa_spec.upper().split("+")[1:]
+    profile = "int+fp" if {"INT", "FP"} <= set(parts) else "int" if "INT" in parts else "fp"
+    with tempfile.TemporaryDirectory() as folder:
+        model, out = pathlib.Path(folder, "partition.pt2"), pathlib.Path(folder, "partition.tosa")
+        torch.export.save(to_aten(program), str(model))
+        done = subprocess.run([executable(), "convert", str(model), "-o", str(out), "--profile", profile, "--quiet"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise LoweringError(done.stderr.strip())
+        return out.read_bytes()
+
+
+def _preprocess(edge_program, compile_spec):
+    return PreprocessResult(processed_bytes=lower(edge_program, str(compile_spec.tosa_spec)))
+
+
+TOSABackend._preprocess = staticmethod(_preprocess)
