@@ -23,6 +23,12 @@ inline Transposed transposed(const Value *v) {
     return {};
   for (i64 &d : *perm)
     d += d < 0 ? static_cast<i64>(perm->size()) : 0;
+  // A file may declare a result that is stored differently: no mere move of elements.
+  const Type from = p->operand(0)->type(), to = v->type();
+  const bool per_channel = from.quant() && from.quant()->kind != ir::QuantKind::PerTensor;
+  if (from.element() != to.element() || (!per_channel && from.quant() != to.quant()) ||
+      perm->size() != static_cast<size_t>(from.rank()))
+    return {};
   return {p->operand(0), std::move(*perm)};
 }
 
