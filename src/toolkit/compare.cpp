@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cmath>
 
 namespace chute::toolkit {
@@ -164,13 +165,15 @@ public:
   }
   const Value *of_a(const Value &v) const { return of_a_[v.id()]; }
   const Value *of_b(const Value &v) const { return of_b_[v.id()]; }
+  bool by_name(const Value &of_a) const { return named_.contains(&of_a); }
 
 private:
-  void pair(const Value &x, const Value &y) {
+  bool pair(const Value &x, const Value &y) {
     if (of_b_[y.id()])
-      return;
+      return false;
     of_a_[x.id()] = &y;
     of_b_[y.id()] = &x;
+    return true;
   }
   void by_name(const std::vector<const Value *> &a, const std::vector<const Value *> &b) {
     struct Seen {
@@ -189,11 +192,13 @@ private:
     for (const Value *v : a) {
       const auto it = v->name() ? names.find(v->name().id) : names.end();
       if (it != names.end() && it->second.count == 1 && counts[v->name().id] == 1)
-        pair(*v, *it->second.value);
+        if (pair(*v, *it->second.value))
+          named_.insert(v);
     }
   }
   std::vector<const Value *> of_a_; // by Value::id
   std::vector<const Value *> of_b_;
+  boost::unordered_flat_set<const Value *> named_; // of a
 };
 
 } // namespace
@@ -239,6 +244,7 @@ Result<CompareReport> compare(const ir::Graph &a, const ir::Graph &b,
         layer.name_b = b.context().string(v.name());
         layer.module_path = a.locations().resolve(x->producer()->loc()).module_path;
         layer.step = it->second.step;
+        layer.by_name = partners->by_name(*x);
         report.layers.push_back(std::move(layer));
       }
       kept.erase(it);
@@ -249,10 +255,6 @@ Result<CompareReport> compare(const ir::Graph &a, const ir::Graph &b,
 
   std::stable_sort(report.layers.begin(), report.layers.end(),
                    [](const auto &x, const auto &y) { return x.step < y.step; });
-  for (size_t i = 0; i < report.layers.size() && report.first_parting < 0; ++i)
-    if (!report.layers[i].difference.within())
-      report.first_parting = static_cast<i64>(i);
-
   const std::vector<size_t> of_a = user_outputs(a), of_b = user_outputs(b);
   if (of_a.size() != of_b.size())
     report.problem =
@@ -269,6 +271,12 @@ Result<CompareReport> compare(const ir::Graph &a, const ir::Graph &b,
                               measure((*outputs_a)[p], type_of(a, p), (*outputs_b)[q],
                                       type_of(b, q), options.tolerance)});
   }
+  if (report.within())
+    std::erase_if(report.layers,
+                  [](const LayerDifference &l) { return l.by_name && !l.difference.within(); });
+  for (size_t i = 0; i < report.layers.size() && report.first_parting < 0; ++i)
+    if (!report.layers[i].difference.within())
+      report.first_parting = static_cast<i64>(i);
   return report;
 }
 

@@ -49,7 +49,8 @@ struct LayerDifference {
   std::string name_a;
   std::string name_b;
   std::string module_path;
-  u64 step = 0; ///< position in the order in which `a` computes
+  u64 step = 0;         ///< position in the order in which `a` computes
+  bool by_name = false; ///< paired by name alone, as across dialects
   Difference difference;
 };
 
@@ -62,7 +63,8 @@ struct CompareOptions {
 struct CompareReport {
   std::vector<OutputDifference> outputs;
   std::string problem; ///< the numbers of outputs differ
-  /// In the order of `a`; those whose shapes differ are left out.
+  /// In the order of `a`; those whose shapes differ are left out, and, where all outputs agree,
+  /// those that differ and were paired by name alone: a rewrite gave the name to another value.
   std::vector<LayerDifference> layers;
   i64 first_parting = -1; ///< index into `layers`: the first beyond the tolerance
 
