@@ -10,6 +10,7 @@
 #include "pt2/reader.h"
 #include "quant/ledger.h"
 #include "support/output_file.h"
+#include "support/parallel.h"
 #include "support/trace.h"
 #include "tosa/mlir.h"
 #include "tosa/writer.h"
@@ -155,7 +156,11 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   };
   {
     const quant::Ledger::Scope recording(options.ledger);
-    if (!pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes))
+    bool lowered = false;
+    with_threads(static_cast<int>(options.threads), [&] {
+      lowered = pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes);
+    });
+    if (!lowered)
       return false;
   }
   if (options.ledger)

@@ -1,7 +1,7 @@
 #include "eval/broadcast.h"
 
 #include "eval/convert.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 

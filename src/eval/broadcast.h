@@ -1,6 +1,6 @@
 #pragma once
 
-#include "eval/function_ref.h"
+#include "support/function_ref.h"
 #include "eval/tensor.h"
 
 #include <array>

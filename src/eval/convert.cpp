@@ -1,7 +1,7 @@
 #include "eval/convert.h"
 
 #include "aten/promotion.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "ir/element_convert.h"
 #include "support/float_formats.h"
 

@@ -1,7 +1,7 @@
 #include "eval/evaluator.h"
 
 #include "eval/kernel.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "eval/quantized.h"
 #include "eval/symbols.h"
 #include "ir/op_def.h"

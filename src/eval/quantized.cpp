@@ -1,7 +1,7 @@
 #include "eval/quantized.h"
 
 #include "eval/convert.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "ir/op_def.h"
 #include "quant/params.h"
 

@@ -1,6 +1,6 @@
 #include "eval/strided.h"
 
-#include "eval/parallel.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,13 +3,13 @@
 #include "eval/evaluator.h"
 #include "eval/gemm.h"
 #include "eval/kernels/shared.h"
-#include "eval/parallel.h"
 #include "eval/quantized.h"
 #include "ir/op_def.h"
 #include "pass/constants.h"
 #include "ptq/linear_algebra.h"
 #include "ptq/rounder.h"
 #include "quant/params.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -164,7 +164,7 @@ public:
     eval::Tensor out = eval::Tensor::allocate(element, w.shape());
     const quant::Range range = quant::range_of(element).value_or(quant::Range{});
     std::vector<i64> stored(static_cast<size_t>(units * depth));
-    eval::parallel_for(units, 16, [&](i64 begin, i64 end) {
+    parallel_for(units, 16, [&](i64 begin, i64 end) {
       std::vector<double> v(static_cast<size_t>(depth));
       for (i64 r = begin; r < end; ++r) {
         const size_t c = q.scales.size() == 1 ? 0 : static_cast<size_t>(r);

@@ -1,8 +1,8 @@
 #include "ptq/ptq.h"
 
-#include "eval/parallel.h"
 #include "ir/op_def.h"
 #include "ir/walk.h"
+#include "support/parallel.h"
 
 namespace chute::ptq {
 
@@ -114,8 +114,8 @@ Result<std::unique_ptr<ir::Graph>> quantize(const LoadGraph &load, const ForEach
   }
   ApplyStats stats;
   Status applied;
-  eval::with_threads(options.threads,
-                     [&] { applied = apply(**quantized, plan, options.io, rounder.get(), stats); });
+  with_threads(options.threads,
+               [&] { applied = apply(**quantized, plan, options.io, rounder.get(), stats); });
   if (!applied)
     return tl::unexpected(applied.error());
   rounder.reset();

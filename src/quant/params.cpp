@@ -2,6 +2,7 @@
 
 #include "ir/element_convert.h"
 #include "support/check.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -77,14 +78,20 @@ void quantize_all(std::span<const float> values, std::byte *out, ir::Type to, Ra
   T *target = reinterpret_cast<T *>(out);
   if (ch.inner == 0 || ch.count == 0)
     return;
-  for (size_t at = 0, c = 0; at < values.size();
-       at += ch.inner, c = c + 1 == ch.count ? 0 : c + 1) {
-    const size_t n = std::min(ch.inner, values.size() - at);
-    if constexpr (sizeof(T) <= 2)
-      quantize_run(values.data() + at, target + at, n, q.scales[c], q.zero_points[c], r);
-    else
-      quantize_wide_run(values.data() + at, target + at, n, q.scales[c], q.zero_points[c], r);
-  }
+  // Each number is stored by itself, so any cut gives the same bytes; runs of one scale stay whole
+  // loops inside of a piece.
+  constexpr i64 kGrain = i64{1} << 16;
+  parallel_for(static_cast<i64>(values.size()), kGrain, [&](i64 begin, i64 end) {
+    for (auto at = static_cast<size_t>(begin); at < static_cast<size_t>(end);) {
+      const size_t run = at / ch.inner, c = run % ch.count;
+      const size_t n = std::min((run + 1) * ch.inner, static_cast<size_t>(end)) - at;
+      if constexpr (sizeof(T) <= 2)
+        quantize_run(values.data() + at, target + at, n, q.scales[c], q.zero_points[c], r);
+      else
+        quantize_wide_run(values.data() + at, target + at, n, q.scales[c], q.zero_points[c], r);
+      at += n;
+    }
+  });
 }
 
 bool has_reals(const ir::Constant &c) {

@@ -9,7 +9,7 @@
 #include "eval/kernels/families.h"
 #include "eval/kernels/matmul.h"
 #include "eval/kernels/shared.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "eval/strided.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "eval/strided.h"
 #include "ir/element_convert.h"
 

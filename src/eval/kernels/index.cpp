@@ -5,7 +5,7 @@
 #include "eval/kernels/advanced_index.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/indices.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "eval/strided.h"
 
 #include <algorithm>

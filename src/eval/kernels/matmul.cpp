@@ -7,7 +7,7 @@
 #include "eval/gemm.h"
 #include "eval/kernels/elementwise.h"
 #include "eval/kernels/families.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "eval/strided.h"
 
 #include <algorithm>

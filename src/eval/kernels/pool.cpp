@@ -4,7 +4,7 @@
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/shared.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <cmath>

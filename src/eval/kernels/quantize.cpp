@@ -4,7 +4,7 @@
 
 #include "eval/convert.h"
 #include "eval/kernels/families.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 #include "eval/strided.h"
 #include "quant/mx.h"
 

@@ -5,7 +5,7 @@
 #include "eval/kernels/families.h"
 #include "eval/kernels/rows.h"
 #include "eval/kernels/shared.h"
-#include "eval/parallel.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <cmath>

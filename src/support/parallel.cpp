@@ -1,4 +1,4 @@
-#include "eval/parallel.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-namespace chute::eval {
+namespace chute {
 
 void parallel_for(i64 n, i64 grain, FunctionRef<void(i64, i64)> body) {
   if (n <= 0)
@@ -40,4 +40,4 @@ void with_threads(int threads, FunctionRef<void()> body) {
   arena.execute([&] { body(); });
 }
 
-} // namespace chute::eval
+} // namespace chute

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace chute::eval {
+namespace chute {
 
 /// A non-owning reference to a callable, so that loop drivers are compiled once and not once per
 /// loop body. The callable must outlive the call it is passed to.
@@ -30,4 +30,4 @@ private:
   R (*call_)(void *, Args...);
 };
 
-} // namespace chute::eval
+} // namespace chute
