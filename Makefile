@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 VENV := $(or $(CHUTE_VENV),$(CURDIR)/.venv)
 SOURCES = $(shell git ls-files 'src/*.cpp' 'src/*.h' 'include/*.h' 'bench/*.cpp' 'python/*.cpp')
 
-.PHONY: build demo test bench arm fuzz format format-check tidy docs clean help
+.PHONY: build demo test generated bench arm fuzz format format-check tidy docs clean help
 
 build: ## build the release executable, build/release/chute
 	@tools/bootstrap --build-only
@@ -19,6 +19,11 @@ demo: ## convert, verify, run and compare the models under examples/
 test: ## everything that CI checks; one stage: tools/run-tests tree|unit|text|e2e|corpus|asan|fuzz|scale
 	@tools/bootstrap
 	@tools/run-tests
+
+generated: ## 50 random programs of every operator against PyTorch; SEED=n for other ones (test/e2e/operator_programs.py)
+	@tools/bootstrap
+	@cmake --preset dev > /dev/null && cmake --build --preset dev -j$(JOBS) --target chute
+	@$(VENV)/bin/python test/e2e/operator_programs.py --seed $(or $(SEED),0)
 
 bench: ## run the micro-benchmarks, then chute beside its peers into bench/results.md (an hour; BENCH="convert --no-peers")
 	@tools/bootstrap

@@ -75,6 +75,15 @@ Status attention_math(InferArgs &a);
 Status attention_flash(InferArgs &a);
 Status multi_head_attention(InferArgs &a);
 
+// infer/composite.cpp
+Status distance(InferArgs &a);
+Status membership(InferArgs &a);
+Status log_sigmoid_pair(InferArgs &a);
+Status class_loss_pair(InferArgs &a);
+Status row_loss(InferArgs &a);
+Status vector_dot(InferArgs &a);
+Status matrix_norm(InferArgs &a);
+
 // infer/convolution.cpp
 Status convolution(InferArgs &a);
 Status conv_transpose(InferArgs &a);

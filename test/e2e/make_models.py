@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Export every case of cases.py and cases_tricky.py, and random programs, and record PyTorch's outputs.
+"""Export every case of cases*.py, and random programs, and record PyTorch's outputs.
 
 usage: make_models.py FOLDER [NAME...]
 
@@ -17,6 +17,8 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cases_faults  # noqa: E402,F401
+import cases_operators  # noqa: E402,F401
 import cases_tricky  # noqa: E402,F401
 from cases import CASES  # noqa: E402
 from generated import Generated  # noqa: E402
@@ -68,7 +70,7 @@ def make(job):
 
 def fingerprint():
     here = pathlib.Path(__file__).resolve().parent
-    text = b"".join((here / n).read_bytes() for n in ("cases.py", "cases_tricky.py", "generated.py", "make_models.py")) + f"{torch.__version__} {len(GENERATED)}".encode()
+    text = b"".join((here / n).read_bytes() for n in ("cases.py", "cases_faults.py", "cases_operators.py", "cases_tricky.py", "generated.py", "make_models.py")) + f"{torch.__version__} {len(GENERATED)}".encode()
     return hashlib.sha256(text).hexdigest()
 
 

@@ -11,7 +11,7 @@
 
 namespace chute::aten {
 
-void decompose_pass(pass::PassContext &ctx) {
+const pass::PatternSet &decompose_rules() {
   static const pass::PatternSet rules = [] {
     pass::PatternSet set;
     add_normalize_rules(set);
@@ -31,12 +31,16 @@ void decompose_pass(pass::PassContext &ctx) {
     add_recurrent_rules(set);
     add_static_resample_rules(set);
     add_loss_rules(set);
+    add_composite_rules(set);
+    add_position_rules(set);
     add_mask_rules(set);
     add_scan_rules(set);
     add_scatter_reduce_rules(set);
     return set;
   }();
-  ctx.run(rules);
+  return rules;
 }
+
+void decompose_pass(pass::PassContext &ctx) { ctx.run(decompose_rules()); }
 
 } // namespace chute::aten

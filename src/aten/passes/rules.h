@@ -30,6 +30,8 @@ void add_custom_rules(pass::PatternSet &set);
 void add_recurrent_rules(pass::PatternSet &set);
 void add_static_resample_rules(pass::PatternSet &set);
 void add_loss_rules(pass::PatternSet &set);
+void add_composite_rules(pass::PatternSet &set);
+void add_position_rules(pass::PatternSet &set);
 void add_mask_rules(pass::PatternSet &set);
 void add_scan_rules(pass::PatternSet &set);
 void add_scatter_reduce_rules(pass::PatternSet &set);

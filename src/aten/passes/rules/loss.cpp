@@ -3,6 +3,7 @@
 #include "aten/passes/rules.h"
 
 #include <algorithm>
+#include <numbers>
 
 // Losses: the elementwise term, then its mean or sum. `reduction`: 0 none, 1 mean, 2 sum.
 namespace chute::aten {
@@ -153,6 +154,58 @@ V cross_entropy(Emit &e) {
   return reduced_by(e, terms, c.total);
 }
 
+V cosine_embedding(Emit &e) {
+  V x = e.up(e.in(0)), y = e.up(e.in(1)), t = e.in(2);
+  const auto squares = [&](V v) { // the epsilon is PyTorch's
+    return e.add(e.sum(e.mul(v, v), {v->type().rank() - 1}, false), 1e-12);
+  };
+  V product = e.mul(x, y);
+  V cosine = e.div(e.sum(product, {product->type().rank() - 1}, false),
+                   e.sqrt(e.mul(squares(x), squares(y))));
+  V zero = e.scalar_like(0, cosine);
+  V together = e.where(e.eq(t, 1.0), e.rsub(1, cosine), zero);
+  V apart = e.maximum(e.sub(cosine, e.number("margin")), 0.0);
+  return reduced(e, e.add(together, e.where(e.eq(t, -1.0), apart, zero)));
+}
+
+V hinge_embedding(Emit &e) {
+  V x = e.up(e.in(0)), t = e.in(1);
+  V zero = e.scalar_like(0, x);
+  V apart = e.maximum(e.rsub(e.number("margin"), x), 0.0);
+  return reduced(e, e.add(e.where(e.ne(t, 1.0), apart, zero), e.where(e.ne(t, -1.0), x, zero)));
+}
+
+V margin_ranking(Emit &e) {
+  V order = e.mul(e.neg(e.up(e.in(2))), difference(e));
+  return reduced(e, e.maximum(e.add(order, e.number("margin")), 0.0));
+}
+
+V poisson_nll(Emit &e) {
+  V x = e.up(e.in(0)), t = e.up(e.in(1));
+  V terms = e.flag("log_input") ? e.sub(e.exp(x), e.mul(t, x))
+                                : e.sub(x, e.mul(t, e.log(e.add(x, e.number("eps")))));
+  if (e.flag("full")) { // Stirling's formula for log t!
+    V tail = e.mul(e.log(e.mul(t, 2 * std::numbers::pi)), 0.5);
+    V stirling = e.add(e.sub(e.mul(t, e.log(t)), t), tail);
+    terms = e.add(terms, e.where(e.gt(t, 1.0), stirling, e.scalar_like(0, t)));
+  }
+  return reduced(e, terms);
+}
+
+V triplet_margin(Emit &e) {
+  const double p = e.number("p"), eps = e.number("eps");
+  const auto distance = [&](V a, V b) {
+    V d = e.add(e.sub(e.up(a), e.up(b)), eps);
+    const SymInt last = d->type().rank() - 1;
+    return e.op(op::linalg_vector_norm, {d},
+                {{"ord", Attr::of_float(p)}, {"dim", e.ctx().ints_attr(Shape{last})}});
+  };
+  V near = distance(e.in(0), e.in(1)), far = distance(e.in(0), e.in(2));
+  if (e.flag("swap"))
+    far = e.minimum(far, distance(e.in(1), e.in(2)));
+  return reduced(e, e.maximum(e.add(e.sub(near, far), e.number("margin")), 0.0));
+}
+
 } // namespace
 
 void add_loss_rules(pass::PatternSet &set) {
@@ -171,7 +224,13 @@ void add_loss_rules(pass::PatternSet &set) {
           rule<binary_cross_entropy_with_logits>);
   set.add("kl-div", {op::kl_div}, rule<kl_div>);
   set.add("nll-loss", {op::nll_loss_nd}, rule<nll_loss>);
-  set.add("nll-loss-forward", {op::nll_loss_forward}, rule<nll_loss_forward>);
+  set.add("nll-loss-forward", {op::nll_loss_forward, op::nll_loss2d_forward},
+          rule<nll_loss_forward>);
+  set.add("cosine-embedding-loss", {op::cosine_embedding_loss}, rule<cosine_embedding>);
+  set.add("hinge-embedding-loss", {op::hinge_embedding_loss}, rule<hinge_embedding>);
+  set.add("margin-ranking-loss", {op::margin_ranking_loss}, rule<margin_ranking>);
+  set.add("poisson-nll-loss", {op::poisson_nll_loss}, rule<poisson_nll>);
+  set.add("triplet-margin-loss", {op::triplet_margin_loss}, rule<triplet_margin>);
   set.add("cross-entropy", {op::cross_entropy_loss}, rule<cross_entropy>);
 }
 

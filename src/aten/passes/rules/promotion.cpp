@@ -41,6 +41,9 @@ constexpr ScalarForm kScalarForms[] = {
     {op::bitwise_and_Scalar, op::bitwise_and_Tensor, "other", false},
     {op::bitwise_or_Scalar, op::bitwise_or_Tensor, "other", false},
     {op::bitwise_xor_Scalar, op::bitwise_xor_Tensor, "other", false},
+    {op::bitwise_and_Scalar_Tensor, op::bitwise_and_Tensor, "self", true},
+    {op::bitwise_or_Scalar_Tensor, op::bitwise_or_Tensor, "self", true},
+    {op::bitwise_xor_Scalar_Tensor, op::bitwise_xor_Tensor, "self", true},
 };
 
 V scalar_form(Emit &e) {

@@ -385,7 +385,7 @@ void add_reduction_rules(pass::PatternSet &set) {
             const Moments m = moments(e, keeps(e));
             return Values{m.variance, m.mean};
           }>);
-  set.add("std-mean", {op::std_mean, op::std_mean_correction}, rule<[](Emit &e) {
+  set.add("std-mean", {op::std_mean, op::std_mean_dim, op::std_mean_correction}, rule<[](Emit &e) {
             const Moments m = moments(e, keeps(e));
             return Values{e.sqrt(m.variance), m.mean};
           }>);
@@ -396,7 +396,7 @@ void add_reduction_rules(pass::PatternSet &set) {
   set.add("logsumexp", {op::logsumexp}, rule<logsumexp>);
   set.add("nansum", {op::nansum}, rule<nansum>);
   set.add("nanmean", {op::nanmean}, rule<nanmean>);
-  set.add("count-nonzero", {op::count_nonzero}, rule<[](Emit &e) {
+  set.add("count-nonzero", {op::count_nonzero, op::count_nonzero_dim_IntList}, rule<[](Emit &e) {
             return e.sum(e.cast(e.to_bool(e.in()), ElementType::I64), axes(e), false);
           }>);
   set.add("sort-stable", {op::sort_stable}, rule<[](Emit &e) -> Values {
