@@ -116,8 +116,9 @@ IGNORED = {"layout", "device", "pin_memory", "memory_format", "generator", "non_
 def draw(name, random):
     """(positional arguments, keyword arguments) of one candidate call."""
     d = Draw(random)
-    if name in MAKERS:
-        made = MAKERS[name](d)
+    make = MAKERS.get(name) or MAKERS.get(name.replace("_.", "."))  # an in-place form takes what its functional form takes
+    if make:
+        made = make(d)
         return made if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], dict) else (made, {})
     schema = resolve(name)._schema
     positional, keywords, first = [], {}, True
@@ -143,10 +144,6 @@ def scalar_type(d):
 
 
 # --- arguments that depend on each other
-def names(prefix, *suffixes):
-    return [f"aten.{prefix}.{s}" for s in suffixes]
-
-
 @maker("aten.view.default", "aten.reshape.default", "aten.view_copy.default", "aten._unsafe_view.default")
 def _(d):
     x = d.tensor()
@@ -280,7 +277,7 @@ def _(d):
 def _(d):
     d.shape = d.any_shape(1)
     dim = d.dim()
-    return d.tensor(), dim, d.index(d.shape[dim], (d.random.randint(1, 4),)), *([d.number()] if d.random.random() < 2 else [])
+    return d.tensor(), dim, d.index(d.shape[dim], (d.random.randint(1, 4),)), d.number()
 
 
 MAKERS["aten.index_select.default"] = lambda d: MAKERS["aten.index_fill.int_Scalar"](d)[:3]
@@ -529,7 +526,7 @@ for _name in ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "soft_margi
 
 @maker("aten.binary_cross_entropy_with_logits.default", "aten.binary_cross_entropy.default")
 def _(d):
-    return d.tensor(low=0.05, high=0.95), d.tensor(low=0.0, high=1.0), d.random.choice((None, d.tensor(low=0.5))), *([None] if d.random.random() < 2 else [])
+    return d.tensor(low=0.05, high=0.95), d.tensor(low=0.0, high=1.0), d.random.choice((None, d.tensor(low=0.5)))
 
 
 MAKERS["aten.binary_cross_entropy.default"] = lambda d: (d.tensor(low=0.05, high=0.95), d.tensor(low=0.0, high=1.0), None, d.random.randint(0, 2))
@@ -543,6 +540,111 @@ def _(d):
 @maker("aten.searchsorted.Tensor")
 def _(d):
     return (torch.tensor([-1.0, 0.0, 0.5, 1.5]), d.tensor(kind=torch.float32)), d.random.choice(({}, {"right": True}))
+
+
+@maker("aten.mv.default")
+def _(d):
+    return d.tensor((3, 4)), d.tensor((4,))
+
+
+@maker("aten.addmv.default")
+def _(d):
+    return d.tensor((3,)), d.tensor((3, 4)), d.tensor((4,))
+
+
+@maker("aten.addbmm.default")
+def _(d):
+    return d.tensor((3, 5)), d.tensor((2, 3, 4)), d.tensor((2, 4, 5))
+
+
+@maker("aten.im2col.default")
+def _(d):
+    return d.tensor((1, 2, 5, 6)), window(d, 2), [1, 1], [1, 0], d.random.choice(([1, 1], [2, 1]))
+
+
+@maker("aten.col2im.default")
+def _(d):
+    return d.tensor((1, 8, 20)), [5, 6], [2, 2], [1, 1], [0, 0], [1, 1]
+
+
+@maker("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default", "aten.embedding_bag.default")
+def _(d):
+    return d.tensor((6, 3)), d.index(6, (7,)), torch.tensor([0, 2, 2, 5]), False, d.random.randint(0, 2)
+
+
+@maker("aten.batch_norm.default")
+def _(d):
+    d.shape = (2, 3, *d.any_shape(0, 2))
+    return d.tensor(), d.tensor((3,)), d.tensor((3,)), d.tensor((3,)), d.tensor((3,), low=0.5), False, 0.1, 1e-3, False
+
+
+@maker("aten.instance_norm.default")
+def _(d):
+    d.shape = (2, 3, 4, *d.any_shape(0, 1))
+    weight, bias = d.random.choice(((None, None), (d.tensor((3,)), d.tensor((3,)))))
+    return d.tensor(), weight, bias, None, None, True, 0.1, 1e-3, False
+
+
+@maker("aten.native_group_norm.default")
+def _(d):
+    return d.tensor((2, 6, 4)), d.tensor((6,)), d.tensor((6,)), 2, 6, 4, 3, 1e-3
+
+
+@maker("aten.masked_fill.Tensor")
+def _(d):
+    return d.tensor(), d.tensor(d.shape, torch.bool), d.tensor(())
+
+
+@maker("aten.select_scatter.default")
+def _(d):
+    return d.tensor((3, 4)), d.tensor((3,)), 1, d.random.choice((0, -1, 2))
+
+
+@maker("aten.diagonal_scatter.default")
+def _(d):
+    return d.tensor((4, 4)), d.tensor((3,)), d.random.choice((1, -1))
+
+
+@maker("aten.scatter.reduce")
+def _(d):
+    return (d.tensor((4, 3)), 0, d.index(4, (2, 3)), d.tensor((2, 3))), {"reduce": d.random.choice(("add", "multiply"))}
+
+
+@maker("aten.scatter.value_reduce")
+def _(d):
+    return (d.tensor((4, 3)), 0, d.index(4, (2, 3)), 2), {"reduce": d.random.choice(("add", "multiply"))}
+
+
+@maker("aten.nll_loss_forward.default")
+def _(d):
+    return d.tensor((3, 4)), d.index(4, (3,)), None, d.random.randint(0, 2), -100
+
+
+@maker("aten.nll_loss2d_forward.default")
+def _(d):
+    return d.tensor((3, 4, 2, 2)), d.index(4, (3, 2, 2)), None, d.random.randint(0, 2), -100
+
+
+@maker("aten.index_fill.int_Tensor")
+def _(d):
+    return d.tensor((3, 4)), 1, d.index(4, (2,)), d.tensor(())
+
+
+for _n, _name in ((1, "linear1d"), (3, "trilinear3d")):
+    MAKERS[f"aten.upsample_{_name}.vec"] = lambda d, n=_n: (d.tensor((1, 2, *[3] * n)), [5] * n, d.random.random() < 0.5, None)
+for _n in (1, 2, 3):
+    MAKERS[f"aten._upsample_nearest_exact{_n}d.vec"] = lambda d, n=_n: (d.tensor((1, 2, *[3] * n)), [5] * n, None)
+    if _n != 2:
+        MAKERS[f"aten.upsample_nearest{_n}d.vec"] = MAKERS[f"aten._upsample_nearest_exact{_n}d.vec"]
+
+
+@maker("aten.lstm_cell.default", "aten.gru_cell.default", "aten.rnn_tanh_cell.default")
+def _(d):
+    return d.tensor((2, 3)), d.tensor((2, 4)), d.tensor((4, 3)), d.tensor((4, 4))
+
+
+MAKERS["aten.gru_cell.default"] = lambda d: (d.tensor((2, 3)), d.tensor((2, 4)), d.tensor((12, 3)), d.tensor((12, 4)))
+MAKERS["aten.lstm_cell.default"] = lambda d: (d.tensor((2, 3)), [d.tensor((2, 4)), d.tensor((2, 4))], d.tensor((16, 3)), d.tensor((16, 4)))
 
 
 @maker("aten.as_strided.default")

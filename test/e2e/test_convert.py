@@ -13,7 +13,15 @@ from make_models import GENERATED
 
 # Cases that no independent runtime executes, or executes as PyTorch does, with the reason; chute's own evaluator
 # still has to agree on the file.
-NO_ORACLE = dict.fromkeys(("topk", "median_dim_nan"), "neither has a kernel for TOPK_V2")
+NO_ORACLE = dict.fromkeys(("topk", "median_dim_nan", "argsort", "kthvalue", "median_all", "median_dim", "quantile", "sort",
+                           "sort_descending", "topk_smallest"), "neither has a kernel for TOPK_V2")
+NO_ORACLE |= dict.fromkeys(("fold", "index_add", "index_fill", "index_put_none_first", "index_put_two", "index_put_two_accumulate",
+                            "index_put_apart", "max_unpool2d", "scatter_add", "scatter_add_value", "scatter_reduce_sum",
+                            "scatter_reduce_inner_sum", "scatter_value"), "neither has a kernel for SCATTER_ND")
+NO_ORACLE |= dict.fromkeys(("cummax", "cummin"), "tico has no LOGICAL_OR, onert no reduction of this type")
+NO_ORACLE |= {"remainder_negative": "tico has no FLOOR_MOD, onert none of i64"}
+# onert compares NaN and infinity as if there were none, and has no sizes of 0.
+ONERT_FAULTS = {"isfinite", "nan_to_num_values", "zero_size_output"}
 
 
 def evaluate(model, inputs, out):
@@ -53,7 +61,7 @@ def convert_and_compare(folder, tmp_path, name, rtol, atol):
 
     agreed, notes = 0, []
     for who, runtime in (("tico", oracles.run_reference), ("onert", oracles.run_onert)):
-        if who == "onert" and name in GENERATED:
+        if who == "onert" and (name in GENERATED or name in ONERT_FAULTS):
             continue
         got, why = oracles.apart(runtime, circle, inputs)
         if got is None:
@@ -65,4 +73,4 @@ def convert_and_compare(folder, tmp_path, name, rtol, atol):
 
 
 def test_tables_name_cases():
-    assert not set(NO_ORACLE) - set(CASES)
+    assert not (set(NO_ORACLE) | ONERT_FAULTS) - set(CASES)
