@@ -542,6 +542,16 @@ def _(d):
     return (torch.tensor([-1.0, 0.0, 0.5, 1.5]), d.tensor(kind=torch.float32)), d.random.choice(({}, {"right": True}))
 
 
+@maker("aten.bitwise_left_shift.Tensor", "aten.bitwise_right_shift.Tensor", "aten.__lshift__.Tensor", "aten.__rshift__.Tensor")
+def _(d):
+    return d.tensor(kind=torch.int64), d.index(6, d.shape)  # more bits than there are is undefined
+
+
+@maker("aten.bitwise_left_shift.Tensor_Scalar", "aten.bitwise_right_shift.Tensor_Scalar", "aten.__lshift__.Scalar", "aten.__rshift__.Scalar")
+def _(d):
+    return d.tensor(kind=torch.int64), d.random.randint(0, 6)
+
+
 @maker("aten.mv.default")
 def _(d):
     return d.tensor((3, 4)), d.tensor((4,))
