@@ -360,8 +360,10 @@ private:
     if (c == op::MUL) {
       keep(2);
       const auto shift = constant_ints(op.operand(2));
-      form.attrs.push_back(fmt::format("shift = {} : i8", shift ? (*shift)[0] : 0));
-      return shift && shift->size() == 1;
+      if (!shift || shift->size() != 1)
+        return false;
+      form.attrs.push_back(fmt::format("shift = {} : i8", (*shift)[0]));
+      return true;
     }
     if (c == op::RESHAPE || c == op::TILE) {
       keep(1);
@@ -398,6 +400,7 @@ private:
     }
     const bool scalar = c == op::PAD && i == 2;
     const bool wide_bias = i == 2 && constant_operand && dims == std::vector<i64>{1} &&
+                           op.result()->type().rank() > 0 &&
                            (c == op::CONV2D || c == op::CONV3D || c == op::DEPTHWISE_CONV2D ||
                             c == op::TRANSPOSE_CONV2D);
     if (scalar && !constant_operand)

@@ -212,11 +212,11 @@ private:
     }
     std::vector<ir::Attr> attrs;
     std::vector<std::string> graphs;
+    // Without its tag the flatbuffers verifier has not looked at the table.
+    const auto *table = member ? static_cast<const fb::Table *>(op.attribute()) : nullptr;
     const ElementType element =
         operands.empty() ? ElementType::None : operands[0]->type().element();
-    if (Status s = decode_attributes(def, static_cast<const fb::Table *>(op.attribute()), element,
-                                     ctx_, attrs, graphs);
-        !s) {
+    if (Status s = decode_attributes(def, table, element, ctx_, attrs, graphs); !s) {
       s.error().object = where + " " + std::string(def.id);
       return s;
     }
