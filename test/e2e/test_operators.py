@@ -11,6 +11,7 @@ from conftest import CHUTE, ROOT
 PARTS = 8
 # Known to go wrong in some form; `make generated` prints the programs. An entry goes when its operator is mended.
 KNOWN = {
+    "aten._weight_norm.default", "aten.index_put.default", "aten.put.default", "aten.rsub.Tensor",
     "aten.__or__.Scalar", "aten._adaptive_avg_pool2d.default", "aten._pad_enum.default",
     "aten._pdist_forward.default", "aten.arctan.default", "aten.bitwise_and.Scalar",
     "aten.bitwise_right_shift_.Tensor", "aten.erfinv.default", "aten.moveaxis.int", "aten.movedim.int",
