@@ -57,7 +57,17 @@ const ir::OpDef *functional_form(const Op &op) {
     const ir::OpDef *tensor = registry.find(name + "Tensor");
     return tensor ? tensor : registry.find(name + "default");
   }
-  if (const ir::OpDef *same = registry.find(name); same || !name.ends_with(".default"))
+  const ir::OpDef *same = registry.find(name);
+  const auto &operands = op.def().operands;
+  if (same && same->operands.size() == operands.size() &&
+      (operands.empty() || same->operands[0].name == operands[0].name))
+    return same;
+  // pow_.Scalar is pow.Tensor_Scalar: pow.Scalar has the number first.
+  const size_t overload = name.rfind('.') + 1;
+  if (const ir::OpDef *full =
+          registry.find(name.substr(0, overload) + "Tensor_" + name.substr(overload)))
+    return full;
+  if (same || !name.ends_with(".default"))
     return same;
   return registry.find(name.substr(0, name.size() - 7) + "int"); // transpose_ is transpose.int
 }

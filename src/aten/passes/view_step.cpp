@@ -165,8 +165,9 @@ ViewStep step_of(ir::Context &ctx, const ir::Op &op, u32 index) {
     ON(unflatten_int)
     ON(squeeze)
     ON(squeeze_dim)
-    ON(squeeze_dims) ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d)
-        ON(contiguous) s.kind = Kind::Reshape;
+    ON(squeeze_dims)
+    ON(unsqueeze) ON(ravel) ON(atleast_1d) ON(atleast_2d) ON(atleast_3d) ON(contiguous)
+        s.kind = Kind::Reshape;
     break;
     ON(expand) ON(expand_as) ON(broadcast_to) s.kind = Kind::Expand;
     break;
@@ -247,6 +248,8 @@ ir::Value *viewed(ir::Builder &b, ir::Value *x, ir::Type type) {
 
 std::vector<int> movedim_order(int rank, const std::vector<i64> &source,
                                const std::vector<i64> &destination) {
+  if (rank == 0) // the only dimensions that a scalar is given, 0 and -1, name nothing
+    return {};
   std::vector<int> order(size_t(rank), -1);
   std::vector<bool> taken(size_t(rank), false);
   for (size_t i = 0; i < source.size(); ++i) {

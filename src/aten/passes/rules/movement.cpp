@@ -357,11 +357,13 @@ V pad(Emit &e) {
 }
 
 V pad_enum(Emit &e) {
-  constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
+  // at::padding_mode, ATen/native/PadNd.h.
+  constexpr std::string_view kModes[] = {"reflect", "replicate", "circular"};
+  constexpr i64 kConstant = 3;
   const i64 mode = e.integer("mode");
-  if (mode < 0 || mode > 3)
+  if (mode < 0 || mode > kConstant)
     return nullptr;
-  if (mode == 0)
+  if (mode == kConstant)
     return e.pad(e.in(), e.ints("pad"), e.given("value") ? e.attr("value") : Attr::of_float(0));
   return pad_mode(e, e.ints("pad"), kModes[mode]);
 }

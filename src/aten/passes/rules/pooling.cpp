@@ -160,6 +160,9 @@ V adaptive_dim(Emit &e, V x, int dim, i64 m, bool max) {
 V adaptive(Emit &e, size_t n, bool max) {
   V x = e.in();
   const int rank = x->type().rank(), first = rank - int(n);
+  for (int d = first; d < rank; ++d)
+    if (e.type().dim(d) == SymInt(0))
+      return e.full(e.shape(), 0.0, e.type().element());
   Axes to_one, rest;
   Ints kernel(n, 1);
   bool even = n <= 2;
