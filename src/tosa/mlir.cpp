@@ -303,7 +303,10 @@ private:
   static bool clamp_attrs(const Op &op, Form &form) {
     const double low = op.attr("min_val").scalar_as_double();
     const double high = op.attr("max_val").scalar_as_double();
-    const auto whole = [](double v) { return static_cast<i64>(std::clamp(v, -9.0e18, 9.0e18)); };
+    // A damaged file may hold NaN, which no clamp bounds.
+    const auto whole = [](double v) {
+      return std::isnan(v) ? 0 : static_cast<i64>(std::clamp(v, -9.0e18, 9.0e18));
+    };
     // Attributes of both kinds exist; the operand's type says which one counts.
     const ElementType e = op.operand(0)->type().element();
     const ElementType as = ir::is_float(e) ? e : ElementType::F32;
