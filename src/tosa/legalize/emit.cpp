@@ -29,7 +29,20 @@ bool has_static_types(Emit &e) {
   if (any)
     e.unsupported("over a shape known only at run time",
                   "TOSA 1.0 has static shapes: export without dynamic_shapes");
-  return !any;
+  const auto foreign = [](const Value *v) {
+    const ElementType t = v && v->type().is_tensor() ? v->type().element() : ElementType::None;
+    // Constants may be other things in bytes: block-scaled weights.
+    return !constant_of(v) && (t == ElementType::U8 || t == ElementType::U16 ||
+                               t == ElementType::U32 || t == ElementType::U64);
+  };
+  bool is_unsigned = false;
+  for (const ir::Use &u : e.op.operand_uses())
+    is_unsigned = is_unsigned || foreign(u.value());
+  for (const Value &v : e.op.results())
+    is_unsigned = is_unsigned || foreign(&v);
+  if (is_unsigned && !any)
+    e.unsupported("of unsigned integers, which TOSA does not have", "use int8 or int32");
+  return !any && !is_unsigned;
 }
 
 Value *Emit::shape(std::span<const i64> dims) { return b_.constant_i64(dims); }

@@ -48,6 +48,9 @@ Value *reduce(Emit &e, OpCode code, Value *x) {
 template <OpCode code>
 Value *arithmetic(Emit &e) {
   Value *x = e.widened(e.cast(e.arg(0), e.element()));
+  if (code == op::REDUCE_PRODUCT && !is_float(x))
+    return e.unsupported("of integers: TOSA multiplies only floats up along an axis",
+                         "compute it in float");
   return e.cast(reduce(e, code, x), e.element());
 }
 

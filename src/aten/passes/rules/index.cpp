@@ -50,10 +50,13 @@ V index_fill(Emit &e) {
 }
 
 V scatter_value(Emit &e) {
+  // Repeated indices are fine here, all write the same; scatter.src may not have them (targets add
+  // up, or leave open which one counts). So: where something is written at all.
   V x = e.in(0), index = e.in(1);
-  V source = e.full(e.shape_of(index), e.attr("value"), x->type().element());
-  return e.op(op::scatter_src, {x, index, source},
-              {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))}});
+  V ones = e.full(e.shape_of(index), 1.0, ElementType::F32);
+  V written = e.op(op::scatter_add, {e.full(e.shape(), 0.0, ElementType::F32), index, ones},
+                   {{"dim", Attr::of_int(e.dim("dim", x->type().rank()))}});
+  return e.where(e.gt(written, 0.0), e.scalar(e.attr("value"), x->type().element()), x);
 }
 
 /// `src` written over x[.., start:end:step, ..].
