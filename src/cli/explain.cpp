@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/pass_options.h"
+#include "ethosu/vela.h"
 
 #include <cstdio>
 
@@ -17,12 +18,15 @@ public:
   }
   std::string_view examples() const override {
     return "  chute explain model.pt2\n"
-           "  chute explain model.pt2 --target tosa\n"
+           "  chute explain model.pt2 --target tosa-1.0+int\n"
            "  chute explain model.pt2 --json > report.json || echo does not convert";
   }
   void declare(Args &args) override {
     args.positional("input", input_, "The .pt2 archive");
-    args.choice("--target", target_, {"circle", "tosa"}, "What to convert to (default circle)");
+    args.option(
+        "--target", target_,
+        "circle (default), tosa, a TOSA target (tosa-1.0+int, tosa-1.0+fp+bf16), or an Ethos-U "
+        "(ethos-u55-128): what each node becomes and whether the target takes it");
     args.option("--model", model_, "Which of an archive's models to look at");
     options_.declare(args);
   }
@@ -34,7 +38,27 @@ public:
     options.model = model_;
     if (!options_.fill(options.pipeline, session.diagnostics))
       return session.finish();
-    const auto target = target_ == "tosa" ? convert::Target::Tosa : convert::Target::Circle;
+    const bool accelerator = target_.starts_with("ethos-u"), tosa = target_.starts_with("tosa");
+    if (target_ != "circle" && !accelerator && !tosa) {
+      Diagnostic d;
+      d.kind = ErrorKind::Usage;
+      d.code = "cli.explain.target";
+      d.object = target_;
+      d.message = "is no target";
+      d.hint = "circle, tosa, tosa-1.0+int, tosa-1.0+fp, ethos-u55-128 and the like";
+      return session.fail(std::move(d));
+    }
+    if (accelerator) {
+      if (auto known = ethosu::parse_accelerator(target_); !known)
+        return session.fail(std::move(known.error()));
+      // What the whole family executes; limits of one member are Vela's to name (convert --target).
+      options.requirements = "tosa-1.0+int+int16+int4";
+      if (target_.starts_with("ethos-u85"))
+        options.requirements += "+cf";
+    } else if (target_ != "tosa" && tosa) {
+      options.requirements = target_;
+    }
+    const auto target = target_ == "circle" ? convert::Target::Circle : convert::Target::Tosa;
     convert::Explanation e;
     if (!convert::explain_pt2(input_, target, options, session.diagnostics, e))
       return session.finish();

@@ -5,6 +5,8 @@
 #include "ir/sym_table.h"
 #include "ir/walk.h"
 #include "pt2/reader.h"
+#include "tosa/coverage.h"
+#include "tosa/target.h"
 #include "tosa/writer.h"
 
 #include <algorithm>
@@ -100,6 +102,27 @@ void collect(const Diagnostics &said, std::set<std::string, std::less<>> &report
   }
 }
 
+/// Each node against the target. What fails is one problem per node.
+void place(const ir::Graph &graph, const tosa::Target &target, const std::string &from,
+           Explanation &out) {
+  for (tosa::Coverage &c : tosa::coverage(graph, target)) {
+    Placement p{std::move(c.node), std::move(c.module_path), std::move(c.emitted), {}};
+    if (c.failed) {
+      p.failed = c.failed->clause;
+      Diagnostic d;
+      d.kind = ErrorKind::Unsupported;
+      d.code = c.failed->code;
+      d.file = from;
+      d.object = "%" + p.node + " " + (p.emitted.empty() ? std::string("?") : p.emitted.front());
+      d.module_path = p.module_path;
+      d.message = p.failed;
+      d.hint = "leave it to the CPU, quantize what is on reals, or name a wider --target";
+      out.problems.push_back(std::move(d));
+    }
+    out.placements.push_back(std::move(p));
+  }
+}
+
 std::optional<u64> size_of_file(const ir::Graph &graph, Target target) {
   if (target == Target::Circle) {
     circle::WriteStats stats;
@@ -122,6 +145,15 @@ std::string operator_of(const Diagnostic &d) {
 
 bool explain_pt2(const std::string &from, Target target, const ConvertOptions &options,
                  Diagnostics &diagnostics, Explanation &out) {
+  std::optional<tosa::Target> required;
+  if (!options.requirements.empty()) {
+    auto parsed = tosa::parse_target(options.requirements);
+    if (!parsed) {
+      diagnostics.add(std::move(parsed.error()));
+      return false;
+    }
+    required = *parsed;
+  }
   ir::Context ctx;
   pt2::ReadOptions read;
   read.threads = options.threads;
@@ -161,6 +193,8 @@ bool explain_pt2(const std::string &from, Target target, const ConvertOptions &o
     out.stopped_after.clear(); // nothing was missed
   if (!going || !out.problems.empty())
     return true;
+  if (required)
+    place(**graph, *required, from, out);
   out.output_operators = count_operators(**graph);
   out.output_bytes = size_of_file(**graph, target);
   return true;

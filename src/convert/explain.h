@@ -21,6 +21,14 @@ struct DynamicSize {
   std::optional<i64> max; ///< absent: unbounded
 };
 
+/// A node of the program against ConvertOptions::requirements.
+struct Placement {
+  std::string node;
+  std::string module_path;
+  std::vector<std::string> emitted; ///< "CONV2D 1x8x8x16 f32", in order
+  std::string failed;               ///< the clause that is not met; empty: the target takes it
+};
+
 /// What a conversion would do, found out without writing anything.
 struct Explanation {
   using Counts = std::vector<std::pair<std::string, u64>>; ///< by falling count, then by name
@@ -42,11 +50,17 @@ struct Explanation {
   /// Of the file, when it can be made.
   std::optional<u64> output_bytes;
   Counts output_operators;
+  /// Of every node that is left after lowering, when requirements were given. Those that fail would
+  /// stay on the CPU.
+  std::vector<Placement> placements;
 };
 
 /// Reads the archive and runs the target's whole pipeline in memory, going on after operators that
-/// have no lowering so that all of them are found in one run. False when the archive can not be
-/// read (the reason is in `diagnostics`); otherwise everything found is in `out`.
+/// have no lowering so that all of them are found in one run. What lowers but does not meet
+/// `options.requirements` is a problem too (codes `tosa.profile`, `tosa.version`, `tosa.level`,
+/// `tosa.types`). False when the archive can not be
+/// read, or the requirements are malformed (the reason is in `diagnostics`); otherwise everything
+/// found is in `out`.
 bool explain_pt2(const std::string &from, Target target, const ConvertOptions &options,
                  Diagnostics &diagnostics, Explanation &out);
 

@@ -111,7 +111,18 @@ std::string explanation_json(const std::string &input, Target target, const Expl
            ",\"operators\":" + counts_json(e.output_operators) + "}";
   else
     out += "null";
-  return out + "}\n";
+  out += ",\n\"placements\":[";
+  for (size_t i = 0; i < e.placements.size(); ++i) {
+    const Placement &p = e.placements[i];
+    out += (i ? ",\n " : "") + ("{\"node\":" + json_quote(p.node)) +
+           ",\"module\":" + json_quote(p.module_path) +
+           ",\"accepted\":" + (p.failed.empty() ? "true" : "false") +
+           ",\"failed\":" + json_quote(p.failed) + ",\"emitted\":[";
+    for (size_t k = 0; k < p.emitted.size(); ++k)
+      out += (k ? "," : "") + json_quote(p.emitted[k]);
+    out += "]}";
+  }
+  return out + "]}\n";
 }
 
 std::string explanation_text(const std::string &input, Target target, const Explanation &e) {
@@ -143,6 +154,20 @@ std::string explanation_text(const std::string &input, Target target, const Expl
     total += n;
   out += "output: " + std::to_string(total) + " operators, " + size_text(*e.output_bytes) + "\n";
   add_counts(out, "operators of the output", e.output_operators);
+  if (e.placements.empty())
+    return out;
+  size_t taken = 0;
+  for (const Placement &p : e.placements)
+    taken += p.failed.empty() ? 1 : 0;
+  out += "placement: " + std::to_string(taken) + " of " + std::to_string(e.placements.size()) +
+         " nodes on the target, the others on the CPU\n";
+  for (const Placement &p : e.placements) {
+    out += p.failed.empty() ? "  target  " : "  cpu     ";
+    out += p.node + (p.module_path.empty() ? "" : " (" + p.module_path + ")") + ": ";
+    for (size_t k = 0; k < p.emitted.size(); ++k)
+      out += (k ? ", " : "") + p.emitted[k];
+    out += p.failed.empty() ? "\n" : "; " + p.failed + "\n";
+  }
   return out;
 }
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 import torch
-from conftest import chute
+from conftest import ROOT, chute
 from torch import nn
 
 
@@ -75,3 +75,17 @@ def test_conversion_agrees(obstacles, tmp_path):
     refused = [json.loads(line)["object"] for line in stopped.splitlines()]
     assert refused == [problem["object"] for problem in told["problems"]][:len(refused)]
     assert not out.exists()
+
+
+def test_nodes_against_a_tosa_target():
+    model = ROOT / "examples" / "mobilenet_small" / "model.pt2"
+    fits = json.loads(chute("explain", model, "--target", "tosa-1.0+fp", "--json").stdout)
+    assert fits["converts"] and fits["placements"] and all(p["accepted"] for p in fits["placements"])
+    conv = next(p for p in fits["placements"] if any(e.startswith("CONV2D") for e in p["emitted"]))
+    assert conv["module"] and conv["emitted"][0].split()[-1] == "f32"
+    for target in ("tosa-1.0+int", "ethos-u55-128"):
+        fails = json.loads(chute("explain", model, "--target", target, "--json", expect=3).stdout)
+        assert not fails["converts"] and "needs FP" in fails["placements"][0]["failed"]
+        assert fails["problems"][0]["code"].startswith("tosa.")
+    assert "is no target" in chute("explain", model, "--target", "tflite", expect=2).stderr
+    assert chute("explain", model, "--target", "tosa-1.0+nonsense", expect=2).stderr
