@@ -168,10 +168,18 @@ bool is_movement(ir::OpCode code) {
          code == op::REVERSE || code == op::IDENTITY;
 }
 
-/// quantize(TRANSPOSE(y)) when nothing else reads the transposed reals.
+/// Whether all that reads `v` rounds it, or moves it on to where it is rounded: reals end here.
+bool only_rounded(const Value *v) {
+  for (const ir::Use &u : v->uses())
+    if (!aten::has_affine_form(u.owner()->opcode()) && !is_movement(u.owner()->opcode()))
+      return false;
+  return true;
+}
+
+/// quantize(TRANSPOSE(y)) when nothing reads the transposed reals as such.
 bool quantize_first(ir::Op &op, pass::Rewriter &rw) {
   ir::Op *moved = op.operand(0) ? op.operand(0)->producer() : nullptr;
-  if (!moved || !is_movement(moved->opcode()) || !op.operand(0)->has_one_use() ||
+  if (!moved || !is_movement(moved->opcode()) || !only_rounded(op.operand(0)) ||
       stored_of(moved->operand(0)) || !grid_of(op))
     return false;
   Emit e(op, rw);
