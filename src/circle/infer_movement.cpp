@@ -16,6 +16,8 @@ SymInt product(const Inference &in, std::span<const SymInt> dims) { return in.sy
 
 Status infer_reshape(const ir::Op &op, ir::Graph &graph, std::vector<ir::Type> &out) {
   const Inference in{op, graph, out};
+  if (in.has(1) && op.arg(1)->type().is_tensor() && !ir::is_integer(op.arg(1)->type().element()))
+    return in.bad("the shape is no tensor of integers");
   Dims shape;
   std::optional<Dims> values = in.has(1) ? integer_values(op.arg(1), graph) : std::nullopt;
   if (values)

@@ -59,6 +59,13 @@ bool simplify_reshape(Op &op, Rewriter &rw) {
     rw.replace(op, source);
     return true;
   }
+  // A shape computed at run time hides that a file contradicts itself until the reshape between is
+  // gone.
+  if (source->type().has_static_shape() && op.result()->type().has_static_shape() &&
+      source->type().num_elements() != op.result()->type().num_elements()) {
+    rw.reject("the value between has another number of elements");
+    return false;
+  }
   if (count_symbolic(shape) > 1) {
     rw.reject("two dimensions known only at run time");
     return false;
