@@ -45,6 +45,11 @@ struct Grid {
 };
 std::optional<Grid> grid_of(const ir::Op &quantize);
 
+/// An operator's operands and attributes, to make it again over others. `accumulator` takes the
+/// place of acc_type where there is one.
+std::vector<Value *> operands_of(const ir::Op &op);
+std::vector<NamedAttr> attrs_of(const ir::Op &op, ElementType accumulator = ElementType::None);
+
 /// The dequantize operator `like` over another stored tensor.
 Value *dequantized(Emit &e, const ir::Op &like, Value *stored);
 

@@ -16,19 +16,10 @@ namespace {
 
 /// `op` over stored operands in place of its first `n` ones, dequantized as `like` says.
 bool on_stored(Emit &e, std::span<Value *const> operands, const ir::Op &like) {
-  std::vector<NamedAttr> attrs;
-  for (size_t i = 0; i < e.op.def().attrs.size(); ++i)
-    attrs.push_back({e.op.def().attrs[i].name, e.op.attr(static_cast<u32>(i))});
+  const std::vector<NamedAttr> attrs = attrs_of(e.op);
   const ir::Type type = e.context().tensor_type(operands[0]->type().element(), e.type().shape());
   ir::Op *moved = e.typed(e.op.opcode(), operands, attrs, std::span(&type, 1));
   return e.finish(dequantized(e, like, moved->result()));
-}
-
-std::vector<Value *> operands_of(const ir::Op &op) {
-  std::vector<Value *> out;
-  for (const ir::Use &u : op.operand_uses())
-    out.push_back(u.value());
-  return out;
 }
 
 /// The constant that TRANSPOSE, RESHAPE or SLICE makes of a constant; null for other operators.
@@ -155,9 +146,7 @@ bool move_two(ir::Op &op, pass::Rewriter &rw) {
   std::vector<Value *> operands = operands_of(op);
   operands[a] = x->value;
   operands[b] = y->value;
-  std::vector<NamedAttr> attrs;
-  for (size_t i = 0; i < op.def().attrs.size(); ++i)
-    attrs.push_back({op.def().attrs[i].name, op.attr(static_cast<u32>(i))});
+  const std::vector<NamedAttr> attrs = attrs_of(op);
   const ir::Type type = e.context().tensor_type(x->element(), e.type().shape());
   ir::Op *moved = e.typed(op.opcode(), operands, attrs, std::span(&type, 1));
   return e.finish(dequantized(e, *x->dequantize, moved->result()));
@@ -192,9 +181,7 @@ bool quantize_first(ir::Op &op, pass::Rewriter &rw) {
   e.graph().insert_before(*op.parent(), &op, first);
   std::vector<Value *> rest = operands_of(*moved);
   rest[0] = first->result();
-  std::vector<NamedAttr> named;
-  for (size_t i = 0; i < moved->def().attrs.size(); ++i)
-    named.push_back({moved->def().attrs[i].name, moved->attr(static_cast<u32>(i))});
+  const std::vector<NamedAttr> named = attrs_of(*moved);
   const ir::Type out = op.result()->type();
   return e.finish(e.typed(moved->opcode(), rest, named, std::span(&out, 1))->result());
 }

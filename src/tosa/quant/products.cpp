@@ -116,10 +116,7 @@ std::optional<Accumulator> convolution(Emit &e, const ir::Op &p) {
   Value *bias = addend(e, p.operand(2), scales, wide);
   if (!bias)
     return std::nullopt;
-  std::vector<NamedAttr> attrs;
-  for (size_t i = 0; i < p.def().attrs.size(); ++i)
-    attrs.push_back({p.def().attrs[i].name,
-                     p.def().attrs[i].name == "acc_type" ? of(wide) : p.attr(static_cast<u32>(i))});
+  const std::vector<NamedAttr> attrs = attrs_of(p, wide);
   Value *operands[] = {x->value, w->value, bias,
                        e.single(x->element(), static_cast<double>(x->zero_point)),
                        e.single(ElementType::I8, 0)};
@@ -276,11 +273,7 @@ bool average(ir::Op &op, pass::Rewriter &rw) {
   if (!s || (s->element() != ElementType::I8 && s->element() != ElementType::I16) || !s->dequantize)
     return false;
   Emit e(op, rw);
-  std::vector<NamedAttr> attrs;
-  for (size_t i = 0; i < op.def().attrs.size(); ++i)
-    attrs.push_back({op.def().attrs[i].name, op.def().attrs[i].name == "acc_type"
-                                                 ? of(ElementType::I32)
-                                                 : op.attr(static_cast<u32>(i))});
+  const std::vector<NamedAttr> attrs = attrs_of(op, ElementType::I32);
   Value *zero = e.single(s->element(), static_cast<double>(s->zero_point));
   Value *operands[] = {s->value, zero, zero};
   const ir::Type type = e.context().tensor_type(s->element(), e.type().shape());
@@ -294,9 +287,7 @@ bool resize(ir::Op &op, pass::Rewriter &rw) {
   if (!s || s->element() != ElementType::I8 || !s->dequantize)
     return false;
   Emit e(op, rw);
-  std::vector<Value *> operands;
-  for (const ir::Use &u : op.operand_uses())
-    operands.push_back(u.value());
+  std::vector<Value *> operands = operands_of(op);
   operands[0] = s->value;
   const NamedAttr mode[] = {{"mode", op.attr("mode")}};
   const bool nearest = op.attr("mode").as_string() == "NEAREST";

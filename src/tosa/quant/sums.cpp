@@ -102,9 +102,7 @@ bool compare(ir::Op &op, pass::Rewriter &rw) {
 /// The quantize operator `op` on another real tensor.
 Value *quantized(Emit &e, Value *real) {
   const std::vector<Attr> attrs(e.op.attrs().begin(), e.op.attrs().end());
-  std::vector<Value *> operands;
-  for (const ir::Use &u : e.op.operand_uses())
-    operands.push_back(u.value());
+  std::vector<Value *> operands = operands_of(e.op);
   operands[0] = real;
   const ir::Type type = e.context().tensor_type(e.type().element(), real->type().shape());
   ir::Op *made = e.graph().create(e.op.opcode(), operands, attrs, std::span(&type, 1), e.op.loc());
@@ -123,9 +121,7 @@ bool choose(ir::Op &op, pass::Rewriter &rw) {
     Value *v = made->operand(i);
     operands.push_back(is_float(v) ? quantized(e, v) : v);
   }
-  std::vector<NamedAttr> attrs;
-  for (size_t i = 0; i < made->def().attrs.size(); ++i)
-    attrs.push_back({made->def().attrs[i].name, made->attr(static_cast<u32>(i))});
+  const std::vector<NamedAttr> attrs = attrs_of(*made);
   const ir::Type type = e.type();
   return e.finish(e.typed(made->opcode(), operands, attrs, std::span(&type, 1))->result());
 }

@@ -77,10 +77,25 @@ std::optional<Grid> grid_of(const ir::Op &quantize) {
               quantize.result()->type().element()};
 }
 
+std::vector<Value *> operands_of(const ir::Op &op) {
+  std::vector<Value *> out;
+  for (const ir::Use &u : op.operand_uses())
+    out.push_back(u.value());
+  return out;
+}
+
+std::vector<NamedAttr> attrs_of(const ir::Op &op, ElementType accumulator) {
+  std::vector<NamedAttr> out;
+  for (size_t i = 0; i < op.def().attrs.size(); ++i) {
+    const std::string_view name = op.def().attrs[i].name;
+    const bool replaced = accumulator != ElementType::None && name == "acc_type";
+    out.push_back({name, replaced ? of(accumulator) : op.attr(static_cast<u32>(i))});
+  }
+  return out;
+}
+
 Value *dequantized(Emit &e, const ir::Op &like, Value *stored) {
-  std::vector<Value *> operands;
-  for (const ir::Use &u : like.operand_uses())
-    operands.push_back(u.value());
+  std::vector<Value *> operands = operands_of(like);
   operands[0] = stored;
   const std::vector<Attr> attrs(like.attrs().begin(), like.attrs().end());
   const ir::Type type =
