@@ -40,6 +40,8 @@ public:
     args.option(
         "--target", target_,
         "Accelerator that Vela compiles a .tosa or .pte for: ethos-u55-128, ethos-u85-256, …");
+    args.choice("--io-layout", io_layout_, {"nchw", "nhwc"},
+                "Order of rank-4 inputs and outputs of a TOSA file (default nchw, PyTorch's)");
     args.option("--state", state_,
                 "What becomes of buffers that the program writes: drop (default) or io");
     args.option("--report", report_, "Write the file's interface to this JSON file");
@@ -71,6 +73,11 @@ public:
     options.model = model_;
     if (!options_.fill(options.pipeline, session.diagnostics))
       return session.finish();
+    if (io_layout_ == "nhwc" && !tosa)
+      return usage(session, "cli.output.layout", "the layout of inputs and outputs belongs to TOSA",
+                   io_layout_, "name the output model.tosa");
+    if (!io_layout_.empty())
+      options.pipeline.settings["io_layout"] = io_layout_;
     if (!profile_.empty())
       options.pipeline.settings["tosa_profile"] = profile_;
     quant::Ledger ledger;
@@ -149,7 +156,7 @@ private:
   std::string input_;
   std::string output_;
   std::string model_;
-  std::string profile_, target_;
+  std::string profile_, target_, io_layout_;
   std::string report_;
   std::string quant_report_;
   std::string state_;

@@ -13,9 +13,11 @@ namespace {
 /// What passes look up in their settings; a name that none of them reads is a spelling mistake.
 constexpr std::string_view kSettings[] = {
     "fold_growth_limit",
+    "io_layout",
     "mx",
     "quant_io",
     "state",
+    "tosa_profile",
     // The switches of TICO's configuration (circle/passes/tico_switches.cpp).
     "circle_optimize",
     "convert_expand_to_slice_cat",
@@ -26,7 +28,7 @@ constexpr std::string_view kSettings[] = {
     "legalize_causal_mask_value",
     "remove_constant_input",
 };
-constexpr size_t kFirstSwitch = 4;
+constexpr size_t kFirstSwitch = 6;
 
 bool is_setting(std::string_view name) {
   return std::find(std::begin(kSettings), std::end(kSettings), name) != std::end(kSettings);

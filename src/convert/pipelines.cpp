@@ -49,6 +49,7 @@ const std::vector<std::string> &tosa_pipeline() {
       "narrow-types",       // TOSA 1.0 has no i64 and no f64
       "expand-elementary",  // inverse trigonometry and its kin: no target has them
       "legalize-tosa",      // core ATen to TOSA operators, convolutions in channels-last order
+      "tosa-io-layout",     // --io-layout nhwc
       "tosa-fold-quantize", // integers between quantize and dequantize, tables, rescaling
       "cse",                // one transpose per value, whoever asked for it
       "tosa-sink-layouts",  // neighbours that agree on a layout need no transposes between them

@@ -217,3 +217,22 @@ def test_an_operator_between_reals_is_refused_by_name(tmp_path):
 def test_a_quantized_program_is_refused_for_the_float_profile(tmp_path):
     *_, done = convert("add", tmp_path, "fp")
     assert done.returncode == 2 and "tosa.profile" in done.stderr
+
+
+def test_channels_last_interface_needs_no_transpose(tmp_path):
+    torch.manual_seed(0)
+    module, inputs = PROGRAMS["convolution"]
+    model, out, note = tmp_path / "m.pt2", tmp_path / "m.tosa", tmp_path / "m.json"
+    torch.export.save(torch.export.export(module.eval(), inputs), str(model))
+    subprocess.run([CHUTE, "convert", model, "-o", out, "--profile", "int", "--io-layout", "nhwc", "--report", note], check=True)
+    face = json.loads(note.read_text())["interface"]
+    assert face["inputs"][0]["shape"] == [1, 8, 8, 3] and face["outputs"][0]["shape"] == [1, 8, 8, 8]
+    told = subprocess.run([CHUTE, "inspect", out, "--json"], check=True, capture_output=True, text=True).stdout
+    assert "tosa.transpose" not in json.loads(told)["histogram"]
+    got, status = tosa_reference_model.run(out.read_bytes(), stored_inputs(face, [x.permute(0, 2, 3, 1) for x in inputs]),
+                                           verbosity="NONE", tosa_level="NONE")
+    assert status == tosa_reference_model.GraphStatus.TOSA_VALID
+    side, want = face["outputs"][0], module(*inputs).permute(0, 2, 3, 1).numpy()
+    assert np.abs((np.array(got[0], dtype=np.float64) - side["zero_point"]) * side["scale"] - want).max() <= 2.01 * side["scale"]
+    refused = subprocess.run([CHUTE, "convert", model, "-o", tmp_path / "m.circle", "--io-layout", "nhwc"], capture_output=True, text=True)
+    assert refused.returncode == 2 and "cli.output.layout" in refused.stderr
