@@ -9,6 +9,7 @@ from workloads import NODES_PER_BLOCK, ROOT, WORK, Missing, attention, circle_ch
 
 BLOCKS = (1, 4, 16, 64, 470, 3757)
 OPERATORS = (1_000, 10_000, 100_000, 800_000)
+LARGEST_ATTENTION = 500_000  # operators; the archive that they come from has 2 kB for each
 
 
 def say(text):
@@ -130,7 +131,7 @@ def toolkit(args, out):
     for kind in ("clean", "redundant", "attention"):
         peers = {verb: Peer(args) for verb in ("verify", "optimize")}
         for operators in OPERATORS:
-            if operators > args.largest:
+            if operators > args.largest or (kind == "attention" and operators > LARGEST_ATTENTION):
                 continue
             target = WORK / "out.circle"
             model = attention_circle(args, operators) if kind == "attention" else circle_chain(operators, kind)
