@@ -103,6 +103,26 @@ const ir::Constant *reshaped(ir::Graph &graph, const ir::Constant &c,
   return out;
 }
 
+const ir::Constant *spread(ir::Graph &graph, const ir::Constant &kernel, const Dims &dilation) {
+  const Dims from = static_dims(kernel.type);
+  const Dims to{from[0], from[1], (from[2] - 1) * dilation[0] + 1, (from[3] - 1) * dilation[1] + 1};
+  const SymDims shape(to.begin(), to.end());
+  std::byte *bytes = nullptr;
+  const ir::Constant *out =
+      graph.add_buffer(graph.context().tensor_type(kernel.type.element(), shape), &bytes);
+  const auto size = static_cast<size_t>(ir::element_bytes(kernel.type.element()));
+  std::vector<std::byte> taps(kernel.dense_bytes());
+  kernel.copy_dense(taps.data());
+  size_t at = 0;
+  for (i64 io = 0; io < from[0] * from[1]; ++io)
+    for (i64 y = 0; y < from[2]; ++y)
+      for (i64 x = 0; x < from[3]; ++x, at += size) {
+        const i64 place = (io * to[2] + y * dilation[0]) * to[3] + x * dilation[1];
+        std::copy_n(taps.data() + at, size, bytes + static_cast<size_t>(place) * size);
+      }
+  return out;
+}
+
 const ir::Constant *sliced(ir::Graph &graph, const ir::Constant &c, i64 axis, i64 begin, i64 end,
                            i64 step) {
   Dims strides =

@@ -32,6 +32,10 @@ const ir::Constant *reshaped(ir::Graph &graph, const ir::Constant &c,
 const ir::Constant *sliced(ir::Graph &graph, const ir::Constant &c, i64 axis, i64 begin, i64 end,
                            i64 step);
 
+/// A kernel [I, O, H, W] with zeros between its taps: every `dilation[0]`-th row and
+/// `dilation[1]`-th column of the result holds what was next to each other. Dense.
+const ir::Constant *spread(ir::Graph &graph, const ir::Constant &kernel, const Dims &dilation);
+
 /// The static dimensions of a tensor; only with a static shape.
 Dims static_dims(ir::Type t);
 inline Dims static_dims(const ir::Value *v) { return static_dims(v->type()); }

@@ -101,23 +101,7 @@ Value *spread(Emit &e, Value *w, const Dims &dilation) {
   const ir::Constant *c = constant_of(w);
   if (!c || !c->has_data)
     return e.unsupported("transposed, dilated and with a weight computed at run time");
-  const Dims from = static_dims(w);
-  const Dims to{from[0], from[1], (from[2] - 1) * dilation[0] + 1, (from[3] - 1) * dilation[1] + 1};
-  const SymDims shape(to.begin(), to.end());
-  std::byte *bytes = nullptr;
-  const ir::Constant *out =
-      e.graph().add_buffer(e.context().tensor_type(c->type.element(), shape), &bytes);
-  const auto size = static_cast<size_t>(ir::element_bytes(c->type.element()));
-  std::vector<std::byte> dense(c->dense_bytes());
-  c->copy_dense(dense.data());
-  size_t at = 0;
-  for (i64 io = 0; io < from[0] * from[1]; ++io)
-    for (i64 h = 0; h < from[2]; ++h)
-      for (i64 x = 0; x < from[3]; ++x, at += size) {
-        const i64 index = (io * to[2] + h * dilation[0]) * to[3] + x * dilation[1];
-        std::copy_n(dense.data() + at, size, bytes + static_cast<size_t>(index) * size);
-      }
-  return e.constant(out);
+  return e.constant(pass::spread(e.graph(), *c, dilation));
 }
 
 /// x: NHWC; w: [I, O, H, W]; result NHWC. VALID over the uncropped output, then the padding cut

@@ -239,16 +239,6 @@ Status k_rank(KernelContext &ctx) {
   ctx.set(0, Tensor::scalar_int(ctx.type().element, ctx.in(0).rank()));
   return {};
 }
-/// The same bytes in another element type; a last dim makes up for the size.
-Status k_bitcast(KernelContext &ctx) {
-  const Tensor &x = ctx.in(0);
-  const ResultType &t = ctx.type();
-  const auto item = static_cast<size_t>(ir::element_bytes(t.element));
-  EVAL_REQUIRE(t.known() && static_cast<size_t>(num_elements(t.shape)) * item == x.num_bytes(),
-               "the result has another number of bytes");
-  ctx.set(0, Tensor::view(t.element, t.shape, x.data(), x.owner()));
-  return {};
-}
 
 constexpr KernelEntry kEntries[] = {
     {"circle.depth_to_space", k_depth_to_space},
@@ -261,7 +251,6 @@ constexpr KernelEntry kEntries[] = {
     {"circle.matrix_set_diag", k_matrix_set_diag},
     {"circle.zeros_like", k_zeros_like},
     {"circle.rank", k_rank},
-    {"circle.bitcast", k_bitcast},
 };
 
 } // namespace

@@ -62,6 +62,7 @@ constexpr KernelEntry kEntries[] = {
     {"aten.resolve_conj.default", same_bytes},
     {"aten.resolve_neg.default", same_bytes},
     {"aten.view.dtype", k_reinterpret},
+    {"circle.bitcast", k_reinterpret},
     {"aten.view_as_complex.default", k_reinterpret},
     {"aten.view_as_real.default", k_reinterpret},
 };

@@ -98,24 +98,7 @@ Value *spread(Emit &e, Value *w, const Dims &dilation) {
   const ir::Constant *c = constant_of(w);
   if (!c || !c->has_data)
     return e.unsupported("transposed, dilated and with a weight computed at run time");
-  const Dims from = static_dims(w);
-  const Dims to{from[0], from[1], (from[2] - 1) * dilation[0] + 1, (from[3] - 1) * dilation[1] + 1};
-  const SymDims shape(to.begin(), to.end());
-  std::byte *bytes = nullptr;
-  const ir::Constant *out =
-      e.graph().add_buffer(e.context().tensor_type(c->type.element(), shape), &bytes);
-  const auto size = static_cast<size_t>(ir::element_bytes(c->type.element()));
-  std::vector<std::byte> taps(c->dense_bytes());
-  c->copy_dense(taps.data());
-  const Dims step = strides_of(to);
-  size_t at = 0;
-  for (i64 n = 0; n < from[0] * from[1]; ++n)
-    for (i64 y = 0; y < from[2]; ++y)
-      for (i64 x = 0; x < from[3]; ++x, at += size) {
-        const i64 place = n * step[1] + y * dilation[0] * step[2] + x * dilation[1];
-        std::memcpy(bytes + static_cast<size_t>(place) * size, taps.data() + at, size);
-      }
-  return e.constant(out);
+  return e.constant(pass::spread(e.graph(), *c, dilation));
 }
 
 /// x: NHWC; w: [I, O, H, W].

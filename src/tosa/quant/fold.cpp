@@ -10,7 +10,6 @@
 #include "tosa/quant/fold.h"
 
 #include "aten/quantization.h"
-#include "ir/walk.h"
 #include "quant/params.h"
 #include "tosa/passes.h"
 
@@ -155,9 +154,7 @@ const pass::PatternSet &patterns(bool whole) {
 } // namespace
 
 void fold_quantize(pass::PassContext &ctx) {
-  bool any = false;
-  ir::walk(ctx.graph, [&](const ir::Op &op) { any = any || aten::has_affine_form(op.opcode()); });
-  if (!any)
+  if (!is_quantized(ctx.graph))
     return;
   if (const auto profile = ctx.settings.find("tosa_profile");
       profile != ctx.settings.end() && profile->second == "fp") {

@@ -80,6 +80,9 @@ void add_quantized_sum_rules(pass::PatternSet &set);
 void add_quantized_product_rules(pass::PatternSet &set);
 void add_quantized_control_rules(pass::PatternSet &set);
 
+/// Whether any operator quantizes or dequantizes.
+bool is_quantized(const ir::Graph &graph);
+
 /// Every operator that rounds real numbers to a grid.
 std::vector<ir::OpCode> quantize_opcodes();
 std::vector<ir::OpCode> dequantize_opcodes();

@@ -108,6 +108,8 @@ const pass::PatternSet &real_patterns() {
 } // namespace
 
 void quantize_interface(pass::PassContext &ctx) {
+  if (!is_quantized(ctx.graph)) // legalization has refused all else
+    return;
   store_interface(ctx);
   // Without patterns: dequantize operators that nothing reads go.
   const auto profile = ctx.settings.find("tosa_profile");

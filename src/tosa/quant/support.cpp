@@ -1,5 +1,6 @@
 // What the quantized rules share: reading dequantize and quantize operators, making RESCALE.
 #include "aten/quantization.h"
+#include "ir/walk.h"
 #include "quant/params.h"
 #include "tosa/quant/fold.h"
 
@@ -48,6 +49,12 @@ std::vector<ir::OpCode> opcodes_with(std::string_view part) {
 }
 
 } // namespace
+
+bool is_quantized(const ir::Graph &graph) {
+  bool any = false;
+  ir::walk(graph, [&](const ir::Op &op) { any = any || aten::has_affine_form(op.opcode()); });
+  return any;
+}
 
 std::vector<ir::OpCode> quantize_opcodes() { return opcodes_with(".quantize_per_tensor"); }
 std::vector<ir::OpCode> dequantize_opcodes() { return opcodes_with(".dequantize_per_"); }
