@@ -17,6 +17,8 @@ struct Decoder::Impl {
   od::document doc;
   std::string_view text;
   Decoded *out = nullptr;
+  NodeMarks *marks = nullptr; // of the inputs being decoded
+  u32 marked_input = 0;
   std::string error;
   u64 error_offset = 0;
 
@@ -303,10 +305,21 @@ struct Decoder::Impl {
       return fail("arguments are nested too deeply");
     bool found = false;
     const bool ok = for_members(value, [&](std::string_view tag, od::value v) {
+      if (marks && depth == 0)
+        mark(tag, v, found);
       found = true;
       return tagged(tag, v, item, depth);
     });
     return ok && (found || fail("an argument is empty"));
+  }
+  void mark(std::string_view tag, od::value value, bool again) {
+    marks->ambiguous |= again;
+    if (tag != "as_int" && tag != "as_float")
+      return;
+    std::string_view token = value.raw_json_token();
+    token = token.substr(0, token.find_first_of(",]} \t\n\r"));
+    if (!token.empty() && (token.back() >= '0' && token.back() <= '9'))
+      marks->numbers.emplace_back(marked_input, token);
   }
 
   bool tensor_or_none(od::value value, Item &item) {
@@ -402,6 +415,8 @@ struct Decoder::Impl {
       if (key == "name")
         return string(v, to.name);
       if (key == "arg") {
+        if (marks)
+          marks->ambiguous |= found;
         found = true;
         return argument(v, to.value);
       }
@@ -444,7 +459,7 @@ Decoder::~Decoder() = default;
 const std::string &Decoder::error() const { return impl_->error; }
 u64 Decoder::error_offset() const { return impl_->error_offset; }
 
-bool Decoder::node(std::string_view text, u64 offset, Decoded &out) {
+bool Decoder::node(std::string_view text, u64 offset, Decoded &out, NodeMarks *marks) {
   Impl &d = *impl_;
   od::object object;
   if (!d.start(text, out, object))
@@ -459,10 +474,12 @@ bool Decoder::node(std::string_view text, u64 offset, Decoded &out) {
     if (key == "inputs")
       return d.for_elements(v, [&](od::value e) {
         NamedItem item;
-        if (!d.named_argument(e, item))
-          return false;
+        d.marks = marks;
+        d.marked_input = static_cast<u32>(out.inputs.size()) - n.first_input;
+        const bool good = d.named_argument(e, item);
+        d.marks = nullptr;
         out.inputs.push_back(item);
-        return true;
+        return good;
       });
     if (key == "outputs")
       return d.for_elements(v, [&](od::value e) {
@@ -474,6 +491,8 @@ bool Decoder::node(std::string_view text, u64 offset, Decoded &out) {
       });
     if (key == "name")
       return d.optional_string(v, n.name);
+    if (key == "metadata" && marks)
+      marks->metadata = v.raw_json_token();
     return true;
   });
   if (!ok)

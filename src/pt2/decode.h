@@ -86,6 +86,14 @@ struct Decoded {
   }
 };
 
+/// Places in a node's text, for those who want to know what of it varies.
+struct NodeMarks {
+  /// Inputs whose argument is a number: position among the node's inputs, and the number's text.
+  std::vector<std::pair<u32, std::string_view>> numbers;
+  std::string_view metadata; ///< starts there
+  bool ambiguous = false;    ///< one of the numbers may not be what was decoded: keys repeat
+};
+
 /// One entry of the graph signature.
 struct Spec {
   enum class Kind : u8 {
@@ -138,7 +146,7 @@ public:
   ~Decoder();
 
   /// Appends one node.
-  bool node(std::string_view text, u64 offset, Decoded &out);
+  bool node(std::string_view text, u64 offset, Decoded &out, NodeMarks *marks = nullptr);
   bool argument(std::string_view text, Decoded &out, Item &item);
   bool spec(std::string_view text, Decoded &out, Spec &spec);
   bool tensor_meta(std::string_view text, Decoded &out, RawTensorMeta &meta);

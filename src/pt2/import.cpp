@@ -5,11 +5,6 @@
 #include "ir/builder.h"
 #include "ir/sym_table.h"
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 namespace chute::pt2 {
 
 Importer::Importer(ir::Graph &graph, const Document &document, Payloads &payloads,
@@ -100,144 +95,58 @@ private:
 
 namespace {
 
-/// The first node of a piece that does not decode.
-struct PieceError {
-  bool failed = false;
-  u64 offset = 0;
-  std::string message;
-};
-
-PieceError decode_piece(Decoder &decoder, const Document &doc, const std::vector<Extent> &extents,
-                        u32 first, u32 last, Decoded &out) {
-  out.clear();
-  for (u32 i = first; i < last; ++i)
-    if (!decoder.node(doc.slice(extents[i]), extents[i].offset, out))
-      return {true, extents[i].offset + decoder.error_offset(),
-              "nodes[" + std::to_string(i) + "]: " + decoder.error()};
-  return {};
-}
-
 /// Nested graphs are small programs of their own; this many levels are more than any model has.
 constexpr u32 kMaxNesting = 24;
 
 } // namespace
 
-bool Importer::nodes(const std::vector<Extent> &extents) {
-  node_count_ += extents.size();
-  std::vector<u32> pieces{0}; // first node of each, and the end
-  u64 begin = 0;
-  for (u32 i = 0; i < extents.size(); ++i) {
-    const u64 end = extents[i].offset + extents[i].size;
-    if (i > pieces.back() && end - begin > options_.piece_bytes)
-      pieces.push_back(i);
-    if (i == pieces.back())
-      begin = extents[i].offset;
-  }
-  if (pieces.back() != extents.size())
-    pieces.push_back(static_cast<u32>(extents.size()));
-  unsigned threads = options_.threads ? options_.threads : std::thread::hardware_concurrency();
-  threads = std::min<unsigned>(threads, 64);
-  if (depth_ == 0 && threads > 1 && pieces.size() > 2)
-    return nodes_parallel(extents, pieces, threads);
-  return nodes_serial(extents, pieces);
-}
-
-bool Importer::nodes_serial(const std::vector<Extent> &extents, const std::vector<u32> &pieces) {
-  Decoded decoded;
-  for (size_t p = 0; p + 1 < pieces.size(); ++p) {
-    const PieceError failed =
-        decode_piece(decoder_, doc_, extents, pieces[p], pieces[p + 1], decoded);
-    warm(decoded);
-    for (const DecodedNode &n : decoded.nodes)
-      if (!node(decoded, n))
+bool Importer::nodes(const NodeTable &table) {
+  node_count_ += table.nodes.size();
+  const auto prefetch_names = [&](size_t node) {
+    const u32 last = node + 1 < table.nodes.size() ? table.nodes[node + 1].name
+                                                   : static_cast<u32>(table.names.size());
+    for (u32 i = table.nodes[node].name; i < last; ++i)
+      if (table.names[i].id < names_.size())
+        __builtin_prefetch(&names_[table.names[i].id]);
+  };
+  constexpr size_t kAhead = 8;
+  for (size_t i = 0; i < table.nodes.size(); ++i) {
+    if (i + kAhead < table.nodes.size() && table.nodes[i + kAhead].form != NodeRecord::kDecode)
+      prefetch_names(i + kAhead);
+    const NodeRecord &r = table.nodes[i];
+    if (r.form == NodeRecord::kDecode) {
+      // Bodies of nested graphs come through here again while this node is under way.
+      Decoded own;
+      Decoded &d = depth_ == 0 ? decoded_ : own;
+      d.clear();
+      const std::string_view text = table.text(doc_.text, r);
+      if (!decoder_.node(text, r.offset, d))
+        return bad_json(r.offset + decoder_.error_offset(),
+                        "nodes[" + std::to_string(i) + "]: " + decoder_.error());
+      if (!node(d, d.nodes[0]))
         return false;
-    if (failed.failed)
-      return bad_json(failed.offset, failed.message);
+      continue;
+    }
+    if (plans_.size() <= r.form)
+      plans_.resize(forms_.size());
+    NodeForm &form = forms_[r.form];
+    std::unique_ptr<Plan> &known = plans_[r.form];
+    if (known) {
+      const Outcome outcome = planned(form, *known, table, r);
+      if (outcome == Outcome::Done)
+        continue;
+      if (outcome == Outcome::Failed)
+        return false;
+    }
+    fill(form, table, r, ctx_);
+    if (!node(form.example, form.node()))
+      return false;
+    if (!known) {
+      known = std::make_unique<Plan>();
+      plan(form, *known);
+    }
   }
   return true;
-}
-
-// Workers decode pieces ahead of this thread, which imports them in order. So the graph, and which
-// error comes first, do not depend on the number of threads.
-bool Importer::nodes_parallel(const std::vector<Extent> &extents, const std::vector<u32> &pieces,
-                              unsigned threads) {
-  struct Piece {
-    Decoded decoded;
-    PieceError error;
-    bool ready = false;
-  };
-  const size_t count = pieces.size() - 1;
-  std::vector<Piece> ring(std::min<size_t>(count, size_t{2} * threads));
-  std::mutex mutex;
-  std::condition_variable changed;
-  size_t next = 0, imported = 0; // guarded by mutex
-  bool stop = false;
-  const auto work = [&] {
-    Decoder decoder;
-    for (;;) {
-      size_t p = 0;
-      {
-        std::unique_lock lock(mutex);
-        changed.wait(lock, [&] { return stop || next >= count || next < imported + ring.size(); });
-        if (stop || next >= count)
-          return;
-        p = next++;
-      }
-      Piece &piece = ring[p % ring.size()];
-      piece.error = decode_piece(decoder, doc_, extents, pieces[p], pieces[p + 1], piece.decoded);
-      const std::lock_guard lock(mutex);
-      piece.ready = true;
-      changed.notify_all();
-    }
-  };
-  std::vector<std::thread> workers;
-  for (unsigned i = 0; i + 1 < threads; ++i)
-    workers.emplace_back(work);
-  bool ok = true;
-  for (size_t p = 0; ok && p < count; ++p) {
-    Piece &piece = ring[p % ring.size()];
-    {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return piece.ready; });
-    }
-    warm(piece.decoded);
-    for (const DecodedNode &n : piece.decoded.nodes)
-      if (!(ok = node(piece.decoded, n)))
-        break;
-    if (ok && piece.error.failed)
-      ok = bad_json(piece.error.offset, piece.error.message);
-    const std::lock_guard lock(mutex);
-    piece.ready = false;
-    ++imported;
-    changed.notify_all();
-  }
-  {
-    const std::lock_guard lock(mutex);
-    stop = true;
-    changed.notify_all();
-  }
-  for (std::thread &w : workers)
-    w.join();
-  return ok;
-}
-
-void Importer::warm(const Decoded &d) {
-  texts_.clear();
-  const auto add = [&](const Item &item) {
-    if (item.tag == ArgTag::Tensor)
-      texts_.push_back(item.string());
-  };
-  for (const NamedItem &in : d.inputs)
-    add(in.value);
-  for (const Item &item : d.items)
-    add(item);
-  for (const Item &out : d.outputs)
-    add(out);
-  ids_.resize(texts_.size());
-  ctx_.intern(texts_, ids_);
-  for (const ir::StringId id : ids_)
-    if (id.id < names_.size())
-      __builtin_prefetch(&names_[id.id]);
 }
 
 bool Importer::node(const Decoded &d, const DecodedNode &n) {

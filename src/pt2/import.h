@@ -3,6 +3,7 @@
 #include "ir/graph.h"
 #include "pt2/decode.h"
 #include "pt2/json_scan.h"
+#include "pt2/node_table.h"
 #include "pt2/payload.h"
 #include "pt2/provenance.h"
 #include "pt2/reader.h"
@@ -31,8 +32,15 @@ struct Document {
 /// Where the parts of one graph object lie.
 struct GraphText {
   u64 offset = 0;
-  std::vector<Extent> inputs, outputs, nodes;
-  std::vector<Member> tensor_values, sym_int_values, sym_bool_values, sym_float_values;
+  std::vector<Extent> inputs, outputs;
+  NodeTable nodes;
+  /// Tensors by name, with an index into the importer's distinct descriptions.
+  struct TensorValue {
+    ir::StringId name;
+    u32 meta = 0;
+  };
+  std::vector<TensorValue> tensor_values;
+  std::vector<Member> sym_int_values, sym_bool_values, sym_float_values;
 };
 
 /// How an operator's arguments map onto its table row; made once per target.
@@ -87,6 +95,12 @@ private:
     ir::Op *op = nullptr; ///< detached until the end
     bool written = false;
   };
+  /// One of the few descriptions that tensors have.
+  struct Meta {
+    Extent text;
+    ir::Type type;    ///< once it was needed
+    u32 follower = 0; ///< which came next the last time
+  };
   class Scope;
   enum class Outcome : u8 { Done, Failed, Fallback };
   using Values = boost::container::small_vector<ir::Value *, 16>;
@@ -116,12 +130,13 @@ private:
   // import_values.cpp
   bool values(const GraphText &text);
   bool sym_values(const std::vector<Member> &members, ArgTag kind);
-  ir::Type type_of_meta(std::string_view json);
+  bool type_of_meta(Meta &meta);
   bool sym_expression(std::string_view srepr, ir::SymInt &out);
   std::string_view plain(std::string_view raw);
   Name *find(std::string_view name);
   Name &declare(ir::StringId id);
   ir::Value *value(std::string_view name);
+  ir::Value *value(ir::StringId name);
   bool bind(std::string_view name, ir::Value *value);
   /// A symbolic reference or literal as Int, Float or Bool; None for a float only known at run
   /// time.
@@ -130,14 +145,16 @@ private:
   ir::Value *scalar(ir::Attr attr, ir::ElementType element);
   ir::Value *append(ir::Op *op);
 
+  // import_tables.cpp
+  std::optional<u64> node_table(u64 offset, NodeTable &out, ScanError &e);
+  std::optional<u64> node_table_ahead(u64 at, NodeTable &out, ScanError &e);
+  std::optional<u64> tensor_table(u64 offset, std::vector<GraphText::TensorValue> &out,
+                                  ScanError &e);
+  std::optional<u32> meta_at(u64 &at, ScanError &e);
+
   // import.cpp
-  bool nodes(const std::vector<Extent> &extents);
-  bool nodes_serial(const std::vector<Extent> &extents, const std::vector<u32> &pieces);
-  bool nodes_parallel(const std::vector<Extent> &extents, const std::vector<u32> &pieces,
-                      unsigned threads);
+  bool nodes(const NodeTable &table);
   bool node(const Decoded &d, const DecodedNode &n);
-  /// Brings what the names of a piece of nodes stand for into the cache.
-  void warm(const Decoded &d);
   bool inline_graph(const Decoded &d, const DecodedNode &n);
   ir::Region *region(std::string_view text);
 
@@ -145,6 +162,12 @@ private:
   Target &target(std::string_view text);
   i32 place(Target &t, size_t position, std::string_view name);
   Outcome registered(Target &t, const Decoded &d, const DecodedNode &n);
+  /// Attributes and operands in the order of the operator's table.
+  struct Arranged {
+    boost::container::small_vector<ir::Attr, 12> attrs;
+    boost::container::small_vector<const Item *, 16> operands; ///< null: an absent optional one
+  };
+  Outcome arrange(Target &t, const Decoded &d, const DecodedNode &n, Arranged &out);
   Outcome control_flow(Target &t, const Decoded &d, const DecodedNode &n);
   bool unregistered(Target &t, const Decoded &d, const DecodedNode &n);
   Outcome attr(const Decoded &d, const Item &item, const ir::AttrSpec &spec, ir::Attr &out);
@@ -155,6 +178,33 @@ private:
   bool fill_scalars(Values &operands, const std::vector<std::pair<size_t, ir::Attr>> &scalars);
   bool result_types(const Decoded &d, const DecodedNode &n);
   bool finish(ir::Op *op, const Target &t);
+  void track_aliases(ir::Op *op, const Target &t);
+
+  // import_plan.cpp
+  /// How nodes of one form become operators. Positions of names and numbers are a record's.
+  struct Plan {
+    static constexpr u32 kNoName = ~u32{0};
+    bool usable = false;
+    Target *target = nullptr;
+    std::vector<ir::Attr> attrs; ///< of the last node
+    struct Operand {
+      const Item *item = nullptr; ///< in the form's example; null: an absent optional one
+      u32 name = kNoName;         ///< of a tensor
+    };
+    std::vector<Operand> operands;
+    std::vector<u32> results; ///< names; kNoName: a result of None type
+    u32 node_name = kNoName;
+    struct Number {
+      Item *item = nullptr; ///< in the form's example
+      i32 attr = -1;        ///< the attribute that it is; -1: none
+    };
+    std::vector<Number> numbers;
+  };
+  void plan(NodeForm &form, Plan &out);
+  /// Makes a node's operator by its form's plan. Fallback: the plan does not cover the node, and
+  /// nothing was changed.
+  Outcome planned(NodeForm &form, Plan &plan, const NodeTable &table, const NodeRecord &record);
+
   // import_autocast.cpp
   ir::ElementType autocast_element(const Decoded &d, const DecodedNode &n, u32 graph) const;
   /// Converts the operands of a new, detached operator as the region's autocast mode did.
@@ -186,7 +236,12 @@ private:
   /// Rank-0 constants of the current region by element type and bits.
   boost::unordered_flat_map<u64, ir::Value *> scalars_[ir::kNumElementTypes];
 
-  boost::unordered_flat_map<std::string_view, ir::Type, ViewHash> meta_types_;
+  NodeForms forms_;
+  std::vector<std::unique_ptr<Plan>> plans_; ///< by form
+
+  std::vector<Meta> metas_;
+  boost::unordered_flat_map<std::string_view, u32, ViewHash> meta_index_; ///< by text
+  u32 last_meta_ = 0;
   boost::unordered_flat_map<u32, ir::SymInt> expressions_; ///< by the srepr text's StringId
   boost::unordered_flat_map<std::string_view, std::unique_ptr<Target>, ViewHash> targets_;
   std::vector<Input> inputs_;
@@ -198,8 +253,7 @@ private:
   const DecodedNode *current_ = nullptr; ///< for messages
   ir::LocId loc_;
   // Reused from node to node.
-  std::vector<std::string_view> texts_;
-  std::vector<ir::StringId> ids_;
+  Decoded decoded_;
   std::vector<ir::Type> types_;
   std::vector<ir::StringId> result_names_;
 };

@@ -247,8 +247,14 @@ bool Importer::finish(ir::Op *op, const Target &t) {
           shown = ctx_.intern(symbol);
     graph_.set_name(v, shown);
   }
+  track_aliases(op, t);
+  return true;
+}
+
+/// Follows parameters and buffers through views, to those that are written.
+void Importer::track_aliases(ir::Op *op, const Target &t) {
   if (!t.def || op->num_operands() == 0 || aliases_.empty())
-    return true;
+    return;
   const ir::trait::Set traits = t.def->traits;
   const auto alias = [&](u32 operand) {
     const auto it = aliases_.find(op->operand(operand));
@@ -271,21 +277,17 @@ bool Importer::finish(ir::Op *op, const Target &t) {
       if (const auto s = op->segment(spec); s.count == 1 && op->operand(s.first))
         if (const u32 *found = alias(s.first))
           inputs_[*found].written = true;
-  return true;
 }
 
 // --- operators
 // -------------------------------------------------------------------------------------
 
-Importer::Outcome Importer::registered(Target &t, const Decoded &d, const DecodedNode &n) {
+/// Sorts a node's arguments into the operator's table.
+Importer::Outcome Importer::arrange(Target &t, const Decoded &d, const DecodedNode &n,
+                                    Arranged &out) {
   const ir::OpDef &def = *t.def;
-  boost::container::small_vector<Attr, 12> attrs(t.defaults.begin(), t.defaults.end());
-  struct Range {
-    u32 first = 0, count = 0;
-  };
-  boost::container::small_vector<Range, 8> ranges(def.operands.size());
-  Values given;
-  std::vector<std::pair<size_t, Attr>> scalars; // in `given`
+  out.attrs.assign(t.defaults.begin(), t.defaults.end());
+  boost::container::small_vector<std::span<const Item>, 8> given(def.operands.size());
   u64 seen_attrs = 0, seen_operands = 0;
   for (u32 i = 0; i < n.num_inputs; ++i) {
     const NamedItem &in = d.inputs[n.first_input + i];
@@ -306,61 +308,67 @@ Importer::Outcome Importer::registered(Target &t, const Decoded &d, const Decode
     seen |= bit;
     if (where >= 0) {
       const Outcome o = attr(d, in.value, def.attrs[static_cast<size_t>(where)],
-                             attrs[static_cast<size_t>(where)]);
+                             out.attrs[static_cast<size_t>(where)]);
       if (o != Outcome::Done)
         return o;
       continue;
     }
     const size_t spec = Target::spec_of(where);
-    ranges[spec].first = static_cast<u32>(given.size());
     if (!is_list(def.operands[spec].arity)) {
-      if (const Outcome o = operand(d, in.value, given, scalars); o != Outcome::Done)
-        return o;
+      given[spec] = std::span(&in.value, 1);
     } else if (in.value.tag == ArgTag::Tensors) {
-      for (u32 k = 0; k < in.value.count; ++k)
-        if (const Outcome o = operand(d, d.items[in.value.first + k], given, scalars);
-            o != Outcome::Done)
-          return o;
+      given[spec] = std::span(d.items).subspan(in.value.first, in.value.count);
     } else if (in.value.tag != ArgTag::None &&
                !((in.value.tag == ArgTag::Ints || in.value.tag == ArgTag::Floats) &&
                  in.value.count == 0)) {
       bad("pt2.node.argument", "argument '" + std::string(in.name) + "' is no list of tensors");
       return Outcome::Failed;
     }
-    ranges[spec].count = static_cast<u32>(given.size()) - ranges[spec].first;
   }
   if (const u64 missing = t.required_attrs & ~seen_attrs) {
     const auto slot = static_cast<size_t>(std::countr_zero(missing));
     bad("pt2.node.argument", "argument '" + std::string(def.attrs[slot].name) + "' is missing");
     return Outcome::Failed;
   }
-  if (!scalars.empty())
-    fill_scalars(given, scalars);
-
-  Values operands;
-  std::vector<ir::SymInt> segments;
+  boost::container::small_vector<ir::SymInt, 8> segments;
   for (size_t s = 0; s < def.operands.size(); ++s) {
     const OperandArity arity = def.operands[s].arity;
-    const Range r = ranges[s];
-    if (arity == OperandArity::Optional && r.count == 0)
-      operands.push_back(nullptr);
-    if (arity == OperandArity::One && r.count == 0) {
+    if (arity == OperandArity::Optional && given[s].empty())
+      out.operands.push_back(nullptr);
+    if (arity == OperandArity::One && given[s].empty()) {
       bad("pt2.node.argument", "argument '" + std::string(def.operands[s].name) + "' is missing");
       return Outcome::Failed;
     }
-    for (u32 k = 0; k < r.count; ++k) {
-      if (!given[r.first + k] && arity != OperandArity::Optional &&
+    for (const Item &item : given[s]) {
+      if (item.tag == ArgTag::None && arity != OperandArity::Optional &&
           arity != OperandArity::VariadicOptional) {
         bad("pt2.node.argument", "argument '" + std::string(def.operands[s].name) + "' is None");
         return Outcome::Failed;
       }
-      operands.push_back(given[r.first + k]);
+      out.operands.push_back(&item);
     }
-    segments.emplace_back(static_cast<i64>(is_list(arity) ? r.count : 1));
+    segments.emplace_back(static_cast<i64>(is_list(arity) ? given[s].size() : 1));
   }
   if (def.variadic_operands() >= 2)
-    attrs.back() = ctx_.ints_attr(segments);
+    out.attrs.back() = ctx_.ints_attr({segments.data(), segments.size()});
+  return Outcome::Done;
+}
 
+Importer::Outcome Importer::registered(Target &t, const Decoded &d, const DecodedNode &n) {
+  const ir::OpDef &def = *t.def;
+  Arranged arranged;
+  if (const Outcome o = arrange(t, d, n, arranged); o != Outcome::Done)
+    return o;
+  Values operands;
+  std::vector<std::pair<size_t, Attr>> scalars; // in `operands`
+  for (const Item *item : arranged.operands) {
+    if (!item)
+      operands.push_back(nullptr);
+    else if (const Outcome o = operand(d, *item, operands, scalars); o != Outcome::Done)
+      return o;
+  }
+  if (!scalars.empty())
+    fill_scalars(operands, scalars);
   if (!result_types(d, n))
     return Outcome::Failed;
   bool variadic = false;
@@ -372,7 +380,7 @@ Importer::Outcome Importer::registered(Target &t, const Decoded &d, const Decode
     return Outcome::Failed;
   }
   ir::Op *op = graph_.create(def.opcode, {operands.data(), operands.size()},
-                             {attrs.data(), attrs.size()}, types_, loc_);
+                             {arranged.attrs.data(), arranged.attrs.size()}, types_, loc_);
   if (autocast_ != ElementType::None)
     apply_autocast(op);
   return finish(op, t) ? Outcome::Done : Outcome::Failed;

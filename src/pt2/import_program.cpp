@@ -164,14 +164,14 @@ std::optional<u64> Importer::graph_text(u64 offset, GraphText &out) {
         };
         if (key == "nodes") {
           has_nodes = true;
-          return list(out.nodes);
+          return node_table(at, out.nodes, e);
         }
         if (key == "inputs")
           return list(out.inputs);
         if (key == "outputs")
           return list(out.outputs);
         if (key == "tensor_values")
-          return table(out.tensor_values);
+          return tensor_table(at, out.tensor_values, e);
         if (key == "sym_int_values")
           return table(out.sym_int_values);
         if (key == "sym_bool_values")
@@ -188,8 +188,10 @@ std::optional<u64> Importer::graph_text(u64 offset, GraphText &out) {
     bad_json(offset, "a graph has no nodes");
     return std::nullopt;
   }
-  // Extents count values in 32 bits, as the IR does.
-  if (out.nodes.size() >= std::numeric_limits<u32>::max() / 2) {
+  // The IR counts values in 32 bits.
+  constexpr size_t kMany = std::numeric_limits<u32>::max() / 2;
+  if (out.nodes.nodes.size() >= kMany || out.nodes.names.size() >= kMany ||
+      out.nodes.numbers.size() >= kMany) {
     bad_json(offset, "the graph has too many nodes");
     return std::nullopt;
   }

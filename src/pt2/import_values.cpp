@@ -41,16 +41,19 @@ Importer::Name *Importer::find(std::string_view name) {
   return id.id < names_.size() && names_[id.id].scope == scope_ ? &names_[id.id] : nullptr;
 }
 
-ir::Value *Importer::value(std::string_view name) {
-  Name *n = find(name);
+ir::Value *Importer::value(std::string_view name) { return value(ctx_.intern(name)); }
+
+ir::Value *Importer::value(ir::StringId id) {
+  Name *n = id.id < names_.size() && names_[id.id].scope == scope_ ? &names_[id.id] : nullptr;
   if (n && n->value)
     return n->value;
   if (n && n->input >= 0) {
     ir::Value *v = materialize(n->input);
     if (v)
-      find(name)->value = v;
+      names_[id.id].value = v;
     return v;
   }
+  const std::string_view name = ctx_.string(id);
   bad("pt2.value.undefined", "value '" + std::string(name.substr(0, 200)) +
                                  (n ? "' is used before it is defined" : "' is not defined"));
   return nullptr;
@@ -81,44 +84,33 @@ bool Importer::sym_expression(std::string_view srepr, ir::SymInt &out) {
   return true;
 }
 
-ir::Type Importer::type_of_meta(std::string_view json) {
-  if (const auto it = meta_types_.find(json); it != meta_types_.end())
-    return it->second;
+bool Importer::type_of_meta(Meta &known) {
+  const std::string_view json = doc_.slice(known.text);
   scratch_.clear();
   RawTensorMeta meta;
-  if (!decoder_.tensor_meta(json, scratch_, meta)) {
-    bad_decode(json);
-    return {};
-  }
+  if (!decoder_.tensor_meta(json, scratch_, meta))
+    return bad_decode(json);
   const std::optional<ElementType> element = element_of_code(meta.dtype);
-  if (!element) {
-    bad("pt2.value.dtype", "unknown element type code " + std::to_string(meta.dtype));
-    return {};
-  }
-  if (meta.layout >= 1 && meta.layout <= 6) {
-    fail(ErrorKind::Unsupported, "pt2.value.layout",
-         "sparse and opaque tensor layouts are not supported",
-         "make the tensor dense before exporting");
-    return {};
-  }
+  if (!element)
+    return bad("pt2.value.dtype", "unknown element type code " + std::to_string(meta.dtype));
+  if (meta.layout >= 1 && meta.layout <= 6)
+    return fail(ErrorKind::Unsupported, "pt2.value.layout",
+                "sparse and opaque tensor layouts are not supported",
+                "make the tensor dense before exporting");
   boost::container::small_vector<ir::SymInt, 8> shape;
   for (const Item &dim : meta.sizes) {
     ir::SymInt d;
     if (dim.tag == ArgTag::Int) {
-      if (dim.i < 0) {
-        bad("pt2.value.shape", "a tensor has the negative size " + std::to_string(dim.i));
-        return {};
-      }
+      if (dim.i < 0)
+        return bad("pt2.value.shape", "a tensor has the negative size " + std::to_string(dim.i));
       d = dim.i;
     } else if (!sym_expression(dim.string(), d)) {
-      return {};
+      return false;
     }
     shape.push_back(d);
   }
-  const ir::Type type =
-      ctx_.tensor_type(*element, std::span<const ir::SymInt>(shape.data(), shape.size()));
-  meta_types_.emplace(json, type);
-  return type;
+  known.type = ctx_.tensor_type(*element, std::span<const ir::SymInt>(shape.data(), shape.size()));
+  return true;
 }
 
 bool Importer::sym_values(const std::vector<Member> &members, ArgTag kind) {
@@ -152,20 +144,13 @@ bool Importer::sym_values(const std::vector<Member> &members, ArgTag kind) {
 }
 
 bool Importer::values(const GraphText &text) {
-  std::vector<std::string_view> texts;
-  texts.reserve(text.tensor_values.size());
-  for (const Member &m : text.tensor_values)
-    texts.push_back(plain(m.key));
-  std::vector<ir::StringId> ids(texts.size());
-  ctx_.intern(texts, ids);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const Extent at = text.tensor_values[i].value;
-    const ir::Type type = type_of_meta(doc_.slice(at));
-    if (!type) {
-      error_.object = doc_.at(at.offset) + " tensor_values";
+  for (const GraphText::TensorValue &v : text.tensor_values) {
+    Meta &meta = metas_[v.meta];
+    if (!meta.type && !type_of_meta(meta)) {
+      error_.object = doc_.at(meta.text.offset) + " tensor_values";
       return false;
     }
-    declare(ids[i]).type = type;
+    declare(v.name).type = meta.type;
   }
   return sym_values(text.sym_int_values, ArgTag::SymInt) &&
          sym_values(text.sym_bool_values, ArgTag::SymBool) &&
