@@ -1,6 +1,7 @@
 """Runs a command as a process of its own and says what it cost."""
 import dataclasses
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -21,14 +22,21 @@ class Cost:
         return self.wall is not None and not self.error
 
 
+WALL_PER_CPU = 10  # how much longer than its processor time a process may take before it counts as hung
+
+
 def run(command, limit=600.0, env=None):
-    """One run. Past `limit` seconds the process group is killed and the cost says so."""
+    """One run. A process that used `limit` seconds of processor time is ended and the cost says so: what other work the
+    machine has does not decide which sizes a peer finishes."""
+    def bound():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
+
     with tempfile.TemporaryFile() as log:
         start = time.monotonic()
         process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                   start_new_session=True, env={**os.environ, **(env or {})})
+                                   start_new_session=True, env={**os.environ, **(env or {})}, preexec_fn=bound)
         status = usage = None
-        while time.monotonic() - start < limit:
+        while time.monotonic() - start < limit * WALL_PER_CPU:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
@@ -38,10 +46,12 @@ def run(command, limit=600.0, env=None):
             os.killpg(process.pid, signal.SIGKILL)
             os.wait4(process.pid, 0)
             process.returncode = -signal.SIGKILL
-            return Cost(None, error=f"not finished in {limit:.0f} s")
+            return Cost(None, error=f"not finished in {limit * WALL_PER_CPU:.0f} s")
         wall = time.monotonic() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         cost = Cost(wall, usage.ru_utime, usage.ru_stime, usage.ru_maxrss / 1024)
+        if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and usage.ru_utime + usage.ru_stime >= limit:
+            return Cost(None, error=f"not finished in {limit:.0f} s of processor time")
         if process.returncode:
             log.seek(0)
             lines = log.read().decode(errors="replace").strip().splitlines()

@@ -9,18 +9,27 @@ Sections (all by default):
   toolkit  Circle files of 1,000 to 800,000 operators: verify, inspect, extract, optimize, beside tico-circle
   tosa     the attention stack, float and quantized, to TOSA, beside the ExecuTorch Arm backend
 
-A peer is run at the sizes that it finishes within --limit (600 s); beyond them its growth is extrapolated and marked
+Sections that are not run keep what the report says of them. A peer is run at the sizes that it finishes within --limit
+(600 s of processor time); beyond them its growth is extrapolated and marked
 as fitted. Times are the best of three runs, of one machine, in one session: only ratios mean something.
 """
 import argparse
 import os
 import pathlib
 import platform
+import re
 import shutil
 import sys
 
 import sections
 from workloads import ROOT, WORK
+
+
+def earlier(out):
+    """{section: its text} of a report that is there."""
+    parts = re.split(r"^(?=## )", out.read_text(), flags=re.M)[1:] if out.exists() else []
+    return {name: part.rstrip("\n") + "\n" for part in parts for name, title in sections.TITLES.items()
+            if part.startswith(f"## {title}\n")}
 
 
 def main():
@@ -31,23 +40,25 @@ def main():
     parser.add_argument("--arm-venv", default=os.environ.get("CHUTE_ARM_VENV", str(ROOT / "build" / "bench" / "venv-arm")),
                         help="with executorch; made by `tools/bootstrap --arm`")
     parser.add_argument("--largest", type=int, default=10**9, help="no workload of more nodes or operators than this")
-    parser.add_argument("--limit", type=float, default=600, help="seconds that a peer gets for one run")
+    parser.add_argument("--limit", type=float, default=600, help="seconds of processor time that a peer gets for one run")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--out", default=str(ROOT / "bench" / "results.md"))
     args = parser.parse_args()
     args.mlir_opt = shutil.which("mlir-opt-19")
     out = pathlib.Path(args.out)
-    text = ["# Benchmark results\n",
+    head = ("# Benchmark results\n\n"
             f"`make bench` on {os.cpu_count()} cores, {platform.machine()}. Best of {args.repeat} runs each; compare "
-            "within a table only.\n"]
+            "within a table only.\n")
+    parts = earlier(out)
     for name in args.sections or sections.ALL:
         try:
-            text.append(sections.ALL[name](args, out))
+            parts[name] = sections.ALL[name](args, out)
         except sections.Missing as missing:
-            text.append(f"## {name}\n\nNot run: {missing}.\n")
+            parts[name] = f"## {sections.TITLES[name]}\n\nNot run: {missing}.\n"
+        # What is done is kept when a later section fails.
+        out.write_text("\n".join([head, *(parts[n] for n in sections.ALL if n in parts)]))
         print(f"bench: {name} done", file=sys.stderr)
-    out.write_text("\n".join(text))
     print(f"bench: wrote {out}; workloads stay in {WORK}", file=sys.stderr)
 
 

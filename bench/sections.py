@@ -5,10 +5,15 @@ import subprocess
 
 from measure import best, run
 from report import exponent, extrapolate, plot, seconds, table
-from workloads import NODES_PER_BLOCK, ROOT, WORK, Missing, attention, circle_chain
+from workloads import NODES_PER_BLOCK, ROOT, WORK, Missing, attention, circle_chain, count_nodes
 
+TITLES = {"convert": "From `.pt2` to Circle: the quantized attention stack", "toolkit": "Circle toolkit",
+          "tosa": "From `.pt2` to TOSA: the attention stack"}
 BLOCKS = (1, 4, 16, 64, 470, 3757)
 OPERATORS = (1_000, 10_000, 100_000, 800_000)
+# The attention stack in three forms: chute's profile for it, and the Arm backend's (None: it takes no fake quantization).
+TOSA_STACKS = (("float", "fp", "FP"), ("fake16", "int+fp", None), ("int8", "int+fp", "INT+FP"))
+TOSA_BLOCKS = (1, 2, 4, 8, 16, 24, 32, 64, 470)
 LARGEST_ATTENTION = 500_000  # operators; the archive that they come from has 2 kB for each
 
 
@@ -55,14 +60,14 @@ def save_plot(out, name, text):
 
 def mlir_of_size(args, operators):
     """A TOSA-dialect MLIR text of about that many operators, written by chute; None when it cannot."""
-    sample = attention(1, quantized=False)
+    sample = attention(1, "float")
     one = WORK / "one.mlir"
     if run([args.chute, "convert", sample, "-o", one, "-q"]).error:
         return None
     per_block = max(1, one.read_text().count("tosa."))
     path = WORK / f"tosa_{operators}.mlir"
     if not path.exists():
-        source = attention(max(1, round(operators / per_block)), quantized=False)
+        source = attention(max(1, round(operators / per_block)), "float")
         if run([args.chute, "convert", source, "-o", path, "-q"]).error:
             return None
     return path
@@ -87,7 +92,7 @@ def convert(args, out):
         floor = best([bare, model], args.repeat)
         for cost in (one, two, check, floor):
             if not cost.finished:
-                return f"## convert\n\nFailed at {nodes} nodes: {cost.error}.\n"
+                return f"## {TITLES['convert']}\n\nFailed at {nodes} nodes: {cost.error}.\n"
         peer, is_fitted = tico.run(nodes, [f"{args.venv}/bin/pt2-to-circle", "-i", model, "-o", WORK / "tico.circle"])
         graph = mlir_of_size(args, nodes) if mlir.on else None
         other, other_fitted = mlir.run(nodes, [args.mlir_opt, "--canonicalize", "--cse", graph, "-o", "/dev/null"]) \
@@ -100,7 +105,7 @@ def convert(args, out):
                      f"{model.stat().st_size / 2**20:.1f} MiB", seconds(check.wall), cell(peer, is_fitted),
                      ratio(peer, two.wall), cell(other, other_fitted), seconds(floor.user),
                      ratio(one.user, floor.user)))
-    text = ["## From `.pt2` to Circle: the quantized attention stack\n",
+    text = [f"## {TITLES['convert']}\n",
             table(("nodes", "chute", "user, 1 thread", "peak memory", "input", "`chute verify`", "TICO 0.3.0",
                    "TICO / chute", "mlir-opt-19", "bare reading, user", "chute / bare, user"), rows),
             f"Growth exponents over these sizes: chute {growth(ours)} (wall), {growth(walls)} (user); TICO "
@@ -142,7 +147,7 @@ def toolkit(args, out):
             costs = {verb: best(command, args.repeat) for verb, command in commands.items()}
             for verb, cost in costs.items():
                 if not cost.finished:
-                    return f"## toolkit\n\n`chute {verb}` failed on {operators} operators: {cost.error}.\n"
+                    return f"## {TITLES['toolkit']}\n\n`chute {verb}` failed on {operators} operators: {cost.error}.\n"
                 series.setdefault(f"{verb}, {kind}", {"points": []})["points"].append((operators, cost.wall))
             peer = {verb: peers[verb].run(operators, [f"{args.venv}/bin/tico-circle", verb, model,
                                                       *(["-o", WORK / "tico.circle"] if verb == "optimize" else [])])
@@ -151,7 +156,7 @@ def toolkit(args, out):
                          f"{costs['optimize'].peak_mib:.0f} MiB", cell(*peer["verify"]), cell(*peer["optimize"]),
                          ratio(peer["optimize"][0], costs["optimize"].wall)))
     slopes = ", ".join(f"{name} {growth(s['points'])}" for name, s in series.items())
-    return "\n".join(["## Circle toolkit\n",
+    return "\n".join([f"## {TITLES['toolkit']}\n",
                       table(("file", "operators", "verify", "inspect", "extract half", "optimize -O1", "its memory",
                              "tico-circle verify", "tico-circle optimize", "TICO / chute, optimize"), rows),
                       f"Growth exponents: {slopes}.\n",
@@ -159,31 +164,44 @@ def toolkit(args, out):
 
 
 def tosa(args, out):
-    rows, series = [], {}
-    for kind, profile in (("float", "fp"), ("quantized", "int+fp")):
+    rows, series, ends = [], {}, []
+    python = pathlib.Path(args.arm_venv, "bin", "python")
+    for kind, profile, theirs in TOSA_STACKS:
         arm, ours = Peer(args), []
-        # The Arm backend takes no fake-quantize operators, which is what this stack rounds with.
-        arm.on = arm.on and kind == "float" and pathlib.Path(args.arm_venv, "bin", "python").exists()
-        for blocks in BLOCKS[:5]:
-            nodes = blocks * NODES_PER_BLOCK
-            if nodes > args.largest:
+        arm.on = arm.on and theirs is not None and python.exists()
+        for blocks in TOSA_BLOCKS:
+            if blocks * NODES_PER_BLOCK > args.largest:
                 continue
-            model = attention(blocks, kind == "quantized")
+            try:
+                model = attention(blocks, kind, python)
+            except Missing as missing:
+                rows.append((kind, str(blocks), str(missing), *["–"] * 4))
+                break
+            nodes = count_nodes(model)
             say(f"tosa, {kind}, {nodes} nodes")
             cost = best([args.chute, "convert", model, "-o", WORK / "out.tosa", "--profile", profile, "-q"], args.repeat)
             if not cost.finished:
-                rows.append((kind, f"{nodes:,}", cost.error, "–", "–", "–"))
+                rows.append((kind, f"{nodes:,}", cost.error, *["–"] * 4))
                 break
-            peer, fitted = arm.run(nodes, [f"{args.arm_venv}/bin/python", ROOT / "bench" / "arm_backend.py", model, "FP"])
+            peer, fitted = arm.run(nodes, [python, ROOT / "bench" / "arm_backend.py", model, theirs])
             ours.append((nodes, cost.wall))
-            rows.append((kind, f"{nodes:,}", seconds(cost.wall), f"{cost.peak_mib:.0f} MiB", cell(peer, fitted),
-                         ratio(peer, cost.wall)))
+            rows.append((kind, str(blocks), f"{nodes:,}", seconds(cost.wall), f"{cost.peak_mib:.0f} MiB",
+                         cell(peer, fitted), ratio(peer, cost.wall)))
         series[f"chute, {kind}"] = {"points": ours}
-        series[f"Arm backend, {kind}"] = {"points": arm.points}
-    return "\n".join(["## From `.pt2` to TOSA: the attention stack\n",
-                      table(("model", "nodes of the quantized form", "chute", "peak memory", "ExecuTorch Arm backend",
-                             "Arm backend / chute"), rows),
-                      save_plot(out, "tosa", plot("From .pt2 to TOSA", series, "nodes", "wall time"))])
+        if arm.points:
+            size, took = arm.points[-1]
+            ends.append(f"{kind}, {size:,} nodes in {seconds(took)}: {ratio(took, dict(ours)[size])}")
+            series[f"Arm backend, {kind}"] = {"points": arm.points}
+    text = [f"## {TITLES['tosa']}\n",
+            table(("model", "blocks", "nodes", "chute", "peak memory", "ExecuTorch Arm backend", "Arm backend / chute"), rows),
+            "Growth exponents: " + ", ".join(f"{name} {growth(s['points'])}" for name, s in series.items()) + ".\n"]
+    if ends:
+        text.append(f"The largest sizes that the Arm backend finished in {args.limit:.0f} s of processor time: "
+                    f"{'; '.join(ends)}. Its time is `to_edge_transform_and_lower` of a saved program with the start of "
+                    "Python, as chute's holds its own start. `float`: the shared stack without its fake quantization; `fake16`: as "
+                    "it is, which the Arm backend does not take; `int8`: what ExecuTorch's quantizer makes of one "
+                    "block, stacked.\n")
+    return "\n".join([*text, save_plot(out, "tosa", plot("From .pt2 to TOSA", series, "nodes", "wall time"))])
 
 
 ALL = {"convert": convert, "toolkit": toolkit, "tosa": tosa}

@@ -58,22 +58,47 @@ def without_fake_quantize(source, target):
             new.writestr(item, data)
 
 
-def attention(blocks, quantized=True):
-    """The attention stack of that many blocks as a `.pt2`, quantized (213 nodes a block) or float."""
+def float_template():
+    path = WORK / "float_template.pt2"
+    if not path.exists():
+        without_fake_quantize(generator("block_fq16.pt2"), path)
+    return path
+
+
+def int8_template(arm_python):
+    """One block as ExecuTorch's Arm quantizer makes it, with quantize and dequantize operators."""
+    path = WORK / "int8_template.pt2"
+    if not path.exists():
+        if not pathlib.Path(arm_python).exists():
+            raise Missing("ExecuTorch is not installed; `tools/bootstrap --arm` does")
+        part = path.with_suffix(".part")
+        subprocess.run([arm_python, ROOT / "bench" / "arm_quantize.py", float_template(), part], check=True,
+                       capture_output=True)
+        part.rename(path)
+    return path
+
+
+def attention(blocks, kind="fake16", arm_python=None):
+    """The attention stack of that many blocks as a `.pt2`: `fake16` (16-bit fake quantization, 213 nodes a block), `float`,
+    or `int8` (by ExecuTorch's quantizer, which `arm_python` must have)."""
     WORK.mkdir(parents=True, exist_ok=True)
-    path = WORK / f"{'quantized' if quantized else 'float'}_{blocks}.pt2"
+    path = WORK / f"{kind}_{blocks}.pt2"
     if path.exists():
         return path
-    template = generator("block_fq16.pt2")
-    if not quantized:
-        template = WORK / "float_template.pt2"
-        if not template.exists():
-            without_fake_quantize(generator("block_fq16.pt2"), template)
+    template = (generator("block_fq16.pt2") if kind == "fake16" else float_template() if kind == "float"
+                else int8_template(arm_python))
     part = path.with_suffix(".part")
     subprocess.run([sys.executable, generator("tile_pt2.py"), template, str(blocks), part], check=True,
                    stdout=subprocess.DEVNULL)
     part.rename(path)
     return path
+
+
+def count_nodes(model):
+    """Operators of a `.pt2`."""
+    with zipfile.ZipFile(model) as archive:
+        name = next(n for n in archive.namelist() if n.endswith("models/model.json"))
+        return len(json.loads(archive.read(name))["graph_module"]["graph"]["nodes"])
 
 
 def circle_chain(operators, kind):

@@ -1,8 +1,9 @@
-"""Runtimes that are not chute's, for checking a `.circle` file: tico's interpreter and onert.
+"""Runtimes that are not chute's: tico's interpreter and onert for a `.circle` file, Arm's reference model for `.tosa`.
 
 Each runs in a forked process, since either may abort on a file that it doesn't support; both are imported here, once.
 """
 import multiprocessing
+import os
 import pathlib
 
 import numpy as np
@@ -45,6 +46,20 @@ def run_reference(path, values):
 
 def run_onert(path, values):
     return [np.array(o) for o in onert.infer.session(str(path)).infer(bind(path, values))]
+
+
+class Refused(Exception):
+    """A runtime did not take a file that it should run."""
+
+
+def run_tosa(path, values):
+    """In a process of its own only, which `apart` makes."""
+    import tosa_reference_model
+    os.environ["PATH"] = ""  # an abort would look for a debugger
+    outputs, status = tosa_reference_model.run(pathlib.Path(path).read_bytes(), values, verbosity="NONE", tosa_level="NONE")
+    if status != tosa_reference_model.GraphStatus.TOSA_VALID:
+        raise RuntimeError(str(status))
+    return [np.array(o) for o in outputs]
 
 
 def _child(function, arguments, pipe):

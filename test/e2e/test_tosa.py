@@ -31,14 +31,6 @@ UNSUPPORTED = {
 SIGN_OF_ZERO = {"nan_to_num_values"}
 
 
-def run_reference_model(path, values):
-    import tosa_reference_model
-    outputs, status = tosa_reference_model.run(path.read_bytes(), values, verbosity="NONE", tosa_level="NONE")
-    if status != tosa_reference_model.GraphStatus.TOSA_VALID:
-        raise RuntimeError(str(status))
-    return [np.array(o) for o in outputs]
-
-
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n].dynamic is None and n not in SIGN_OF_ZERO])
 def test_tosa(models, tmp_path, name):
     pytest.importorskip("tosa_reference_model")
@@ -60,7 +52,7 @@ def test_tosa(models, tmp_path, name):
     want, inputs = oracles.load(folder / "expected.npz", "out"), oracles.load(folder / "inputs.npz", "in")
     assert len(inputs) == len(face["inputs"])
     given = [np.array(v, dtype=s["dtype"], order="C").reshape(s["shape"]) for v, s in zip(inputs, face["inputs"])]
-    theirs, why = oracles.apart(run_reference_model, tosa, given)
+    theirs, why = oracles.apart(oracles.run_tosa, tosa, given)
     assert theirs is not None, why
     np.savez(tmp_path / "bound.npz", **{f"in{i}": v for i, v in enumerate(given)})
     chute("run", tosa, "--inputs", tmp_path / "bound.npz", "-o", tmp_path / "ours.npz")
