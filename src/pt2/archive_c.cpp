@@ -1,6 +1,7 @@
 #include "pt2/archive_c.h"
 
 #include "pt2/dtype.h"
+#include "pt2/form.h"
 #include "support/view_hash.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -44,6 +45,7 @@ public:
 
   Status load(Section section, const std::string &member) {
     Table &table = tables_[static_cast<size_t>(section)];
+    table.folder = root_ + (section == Section::Weights ? "data/weights/" : "data/constants/");
     const ZipEntry *entry = zip_.find(member);
     if (!entry)
       return {}; // old writers leave an empty table out
@@ -52,81 +54,79 @@ public:
       return tl::unexpected(doc.error());
     table.doc = std::move(*doc);
     const std::string_view text = table.doc.text;
-    const auto malformed = [&](const ScanError &e) {
+    ScanError e;
+    const auto end = walk_object(
+        text, skip_space(text, 0), e, [&](std::string_view key, u64 at) -> std::optional<u64> {
+          if (key != "config")
+            return skip_value(text, at, e);
+          return walk_object(text, at, e, [&](std::string_view name, u64 value) {
+            return add_entry(table, plain(name), value, e);
+          });
+        });
+    if (!end)
       return fail(ErrorKind::BadInput, "pt2.json.malformed",
                   e.message ? e.message : "malformed JSON", table.doc.at(e.offset));
-    };
-    ScanError e;
-    const auto end = walk_object(text, skip_space(text, 0), e,
-                                 [&](std::string_view key, u64 at) -> std::optional<u64> {
-                                   if (key != "config")
-                                     return skip_value(text, at, e);
-                                   u64 after = 0;
-                                   const auto members = scan_object(text, at, e, &after);
-                                   if (!members)
-                                     return std::nullopt;
-                                   table.entries.reserve(members->size());
-                                   for (const Member &m : *members)
-                                     table.entries.try_emplace(plain(m.key), m.value);
-                                   return after;
-                                 });
-    if (!end)
-      return malformed(e);
     return {};
   }
 
-  Result<const ir::Constant *> constant(ir::Graph &graph, Section section,
-                                        std::string_view name) override {
+  Result<const ir::Constant *> constant(ir::Graph &graph, Section section, std::string_view name,
+                                        u32 hint) override {
     Table &table = tables_[static_cast<size_t>(section)];
-    const char *folder = section == Section::Weights ? "data/weights/" : "data/constants/";
-    const auto found = table.entries.find(name);
-    if (found == table.entries.end())
+    const Entry *entry = find(table, name, hint);
+    if (!entry)
       return fail(ErrorKind::BadInput, "pt2.weight.missing",
                   "tensor '" + std::string(name.substr(0, 200)) + "' is not in the archive",
-                  root_ + folder);
-    const Extent at = found->second;
-    const std::string_view json = table.doc.slice(at);
+                  table.folder);
     Decoded decoded;
-    PayloadMeta payload;
-    if (!decoder_.payload(json, decoded, payload))
-      return malformed(table, at);
-    const std::string path = root_ + folder + std::string(payload.path);
+    PayloadMeta own;
+    if (entry->form == FormTable::kNone &&
+        !decoder_.payload(table.doc.slice(entry->text), decoded, own))
+      return malformed(table, entry->text);
+    Payload *form = entry->form == FormTable::kNone ? nullptr : &table.payloads[entry->form];
+    const PayloadMeta &payload = form ? form->meta : own;
+    const std::string_view path = form ? entry->path : own.path;
+    const auto where = [&] { return table.folder + std::string(path); };
     if (payload.use_pickle)
       return fail(ErrorKind::Unsupported, "pt2.weight.pickle",
                   "tensor '" + std::string(name.substr(0, 200)) +
                       "' is stored as a pickled Python object (a tensor subclass)",
-                  path,
+                  where(),
                   "call torchao.utils.unwrap_tensor_subclass(module) before torch.export.export");
     if (payload.tensor_meta.empty())
       return fail(ErrorKind::BadInput, "pt2.weight.meta",
                   "tensor '" + std::string(name.substr(0, 200)) + "' has no description",
-                  table.doc.at(at.offset));
-    const Result<const Meta *> meta = meta_of(table, payload.tensor_meta);
-    if (!meta)
-      return tl::unexpected(meta.error());
+                  table.doc.at(entry->text.offset));
+    const Meta *meta = form ? form->tensor : nullptr;
+    if (!meta) {
+      const Result<const Meta *> found = meta_of(table, payload.tensor_meta);
+      if (!found)
+        return tl::unexpected(found.error());
+      meta = *found;
+      if (form)
+        form->tensor = meta;
+    }
 
-    const ZipEntry *entry = zip_.find(path);
-    if (!entry)
+    const ZipEntry *member = entry->member ? entry->member : zip_.find(where());
+    if (!member)
       return fail(ErrorKind::BadInput, "pt2.weight.missing",
                   "the storage of tensor '" + std::string(name.substr(0, 200)) +
                       "' is not in the archive",
-                  path);
-    // Tied weights: the same view of the same storage is one constant.
-    const ir::Constant *&known = known_[{entry, *meta}];
+                  where());
+    const ir::Constant *&known = known_constant(member, meta);
     if (known)
       return known;
 
-    Result<ZipData> data = storage(*entry);
+    Result<ZipData> data = storage(*member);
     if (!data)
       return tl::unexpected(data.error());
     TensorPayload p;
-    p.element = (*meta)->element;
-    p.sizes = (*meta)->sizes;
-    p.strides = (*meta)->strides;
-    p.offset = (*meta)->offset;
+    p.element = meta->element;
+    p.sizes = meta->sizes;
+    p.strides = meta->strides;
+    p.offset = meta->offset;
     p.storage = data->bytes;
-    p.owner = data->owner;
-    p.where = path;
+    p.owner = std::move(data->owner);
+    p.where = member->name;
     const auto made = make_constant(graph, p, name);
     if (made)
       known = *made;
@@ -134,10 +134,115 @@ public:
   }
 
 private:
+  /// One tensor's row of the table. Few rows differ in more than the storage's name, so a row is an
+  /// instance of a form; others are decoded when they are asked for.
+  struct Entry {
+    std::string_view name;
+    std::string_view path;            ///< with a form
+    u32 form = FormTable::kNone;      ///< index into Table::payloads
+    Extent text;                      ///< offset only, with a form
+    const ZipEntry *member = nullptr; ///< the storage, when it was where it was looked for
+  };
+  struct Payload {
+    PayloadMeta meta;             ///< but for the path
+    const Meta *tensor = nullptr; ///< once it was needed
+  };
   struct Table {
     Document doc;
-    boost::unordered_flat_map<std::string_view, Extent, ViewHash> entries;
+    std::string folder; ///< of the storages
+    std::vector<Entry> entries;
+    boost::unordered_flat_map<std::string_view, u32, ViewHash> by_name; ///< made on first need
+    FormTable forms{std::string_view("{\"path_name\": ").size()};
+    std::vector<Payload> payloads; ///< by form
+    u32 next_member = 0;           ///< behind the last entry's storage
   };
+
+  std::optional<u64> add_entry(Table &table, std::string_view name, u64 at, ScanError &e) {
+    const std::string_view text = table.doc.text;
+    const char *const end = text.data() + text.size();
+    const char *p = text.data() + at;
+    Filling fillings[Form::kMaxHoles];
+    Entry entry{name, {}, table.forms.match(p, end, fillings), {at, 0}, nullptr};
+    if (entry.form == FormTable::kNone) {
+      const std::optional<u64> behind = skip_value(text, at, e);
+      if (!behind)
+        return std::nullopt;
+      entry.text.size = *behind - at;
+      p = text.data() + *behind;
+      if (table.forms.learns() && learn(table, table.doc.slice(entry.text))) {
+        const auto form = static_cast<u32>(table.payloads.size() - 1);
+        if (table.forms[form].match(text.data() + at, end, fillings))
+          entry.form = form;
+      }
+    }
+    if (entry.form != FormTable::kNone && fillings[0].size == 0) { // which the decoder refuses
+      entry.form = FormTable::kNone;
+      entry.text.size = static_cast<u64>(p - text.data()) - at;
+    }
+    if (entry.form != FormTable::kNone) {
+      entry.path = fillings[0].text();
+      entry.member = member_at(table, entry.path);
+    }
+    table.entries.push_back(entry);
+    return static_cast<u64>(p - text.data());
+  }
+
+  bool learn(Table &table, std::string_view json) {
+    table.forms.count_miss();
+    Decoded decoded;
+    Payload made;
+    if (!decoder_.payload(json, decoded, made.meta))
+      return false;
+    const std::string_view path = made.meta.path;
+    if (path.data() < json.data() || path.data() > json.data() + json.size())
+      return false; // has escapes
+    const Hole hole{HoleKind::Text, static_cast<u64>(path.data() - json.data()), path.size()};
+    std::optional<Form> form = Form::of(json, {&hole, 1});
+    if (!form || table.forms.add(std::move(*form)) == FormTable::kNone)
+      return false;
+    table.payloads.push_back(made);
+    return true;
+  }
+
+  /// The storage of an entry: mostly the member behind the last entry's.
+  const ZipEntry *member_at(Table &table, std::string_view path) {
+    const std::vector<ZipEntry> &all = zip_.entries();
+    const ZipEntry *found = nullptr;
+    if (table.next_member < all.size()) {
+      const std::string_view name = all[table.next_member].name;
+      if (name.size() == table.folder.size() + path.size() && name.ends_with(path) &&
+          name.starts_with(table.folder))
+        found = &all[table.next_member];
+    }
+    if (!found)
+      found = zip_.find(table.folder + std::string(path));
+    if (found)
+      table.next_member = static_cast<u32>(found - all.data()) + 1;
+    return found;
+  }
+
+  static const Entry *find(Table &table, std::string_view name, u32 hint) {
+    if (hint < table.entries.size() && table.entries[hint].name == name)
+      return &table.entries[hint];
+    if (table.by_name.empty()) {
+      table.by_name.reserve(table.entries.size());
+      for (u32 i = 0; i < table.entries.size(); ++i)
+        table.by_name.try_emplace(table.entries[i].name, i);
+    }
+    const auto it = table.by_name.find(name);
+    return it == table.by_name.end() ? nullptr : &table.entries[it->second];
+  }
+
+  /// Tied weights: the same view of the same storage is one constant. Hardly ever has a storage
+  /// more than one view.
+  const ir::Constant *&known_constant(const ZipEntry *member, const Meta *meta) {
+    if (first_view_.empty())
+      first_view_.resize(zip_.entries().size());
+    auto &[view, constant] = first_view_[static_cast<size_t>(member - zip_.entries().data())];
+    if (!view)
+      view = meta;
+    return view == meta ? constant : known_[{member, meta}];
+  }
 
   std::string_view plain(std::string_view raw) {
     if (raw.find('\\') == raw.npos)
@@ -204,6 +309,7 @@ private:
   std::deque<std::string> strings_;
   boost::unordered_flat_map<std::string_view, std::unique_ptr<Meta>, ViewHash> metas_; // by text
   boost::unordered_flat_map<const ZipEntry *, ZipData> inflated_;
+  std::vector<std::pair<const Meta *, const ir::Constant *>> first_view_; // by member
   boost::unordered_flat_map<std::pair<const ZipEntry *, const Meta *>, const ir::Constant *> known_;
 };
 

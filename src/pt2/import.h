@@ -92,7 +92,8 @@ private:
   struct Input {
     Spec spec;
     ir::StringId name;
-    ir::Op *op = nullptr; ///< detached until the end
+    u32 hint = Payloads::kNoHint; ///< where the payload's table has it if the order is the same
+    ir::Op *op = nullptr;         ///< detached until the end
     bool written = false;
   };
   /// One of the few descriptions that tensors have.
@@ -120,7 +121,14 @@ private:
   bool header(std::string_view key, u64 offset, Summary &summary);
   bool ranges(u64 offset);
   bool signature(u64 offset, const GraphText &text);
-  bool add_input(const Spec &spec, const Item &graph_input);
+  /// An entry of the signature, and its place.
+  struct InputSpec {
+    Spec spec;
+    u64 offset = 0;
+  };
+  std::optional<u64> input_spec(u64 at, InputSpec &out, ScanError &e, bool &failed);
+  void learn_spec(std::string_view json, const Spec &spec);
+  bool add_input(const Spec &spec, const Item &arg, ir::StringId id);
   bool output_specs(const std::vector<Extent> &specs, std::vector<Spec> &out);
   bool outputs(const std::vector<Spec> &specs);
   bool finish_inputs();
@@ -179,6 +187,7 @@ private:
   bool result_types(const Decoded &d, const DecodedNode &n);
   bool finish(ir::Op *op, const Target &t);
   void track_aliases(ir::Op *op, const Target &t);
+  void set_alias(const ir::Value &value, u32 input);
 
   // import_plan.cpp
   /// How nodes of one form become operators. Positions of names and numbers are a record's.
@@ -244,9 +253,18 @@ private:
   u32 last_meta_ = 0;
   boost::unordered_flat_map<u32, ir::SymInt> expressions_; ///< by the srepr text's StringId
   boost::unordered_flat_map<std::string_view, std::unique_ptr<Target>, ViewHash> targets_;
+  /// Forms of the signature's entries, and which hole has the name and which the target.
+  struct SpecForm {
+    Spec example;
+    i32 arg = 0, target = -1;
+  };
+  FormTable spec_table_{std::string_view("{\"buffer\": {").size()};
+  std::vector<SpecForm> spec_forms_;
+  u32 section_size_[2] = {}; ///< of the payloads, as far as the signature has named them
   std::vector<Input> inputs_;
-  /// Values that alias a parameter or buffer -> its index, to find those that are written.
-  boost::unordered_flat_map<const ir::Value *, u32> aliases_;
+  /// By id, for values that alias a parameter or buffer: its index plus one. To find those that are
+  /// written.
+  std::vector<u32> aliases_;
   bool training_ = false;
   u64 node_count_ = 0;
 

@@ -256,18 +256,17 @@ void Importer::track_aliases(ir::Op *op, const Target &t) {
   if (!t.def || op->num_operands() == 0 || aliases_.empty())
     return;
   const ir::trait::Set traits = t.def->traits;
-  const auto alias = [&](u32 operand) {
-    const auto it = aliases_.find(op->operand(operand));
-    return it == aliases_.end() ? nullptr : &it->second;
+  const auto alias = [&](u32 operand) -> u32 {
+    const ir::Value *v = op->operand(operand);
+    return v && v->id() < aliases_.size() ? aliases_[v->id()] : 0;
   };
   if (traits & (ir::trait::kView | ir::trait::kInPlace)) {
-    if (const u32 *found = alias(0)) {
-      const u32 input = *found;
+    if (const u32 found = alias(0)) {
       // detach_ and the like are in place in name only.
-      inputs_[input].written |=
+      inputs_[found - 1].written |=
           (traits & (ir::trait::kInPlace | ir::trait::kNoOp)) == ir::trait::kInPlace;
-      for (ir::Value &r : op->results())
-        aliases_.emplace(&r, input);
+      for (const ir::Value &r : op->results())
+        set_alias(r, found - 1);
     }
   }
   // Batch norms write their statistics in training without saying so in their signature; those of
@@ -275,8 +274,14 @@ void Importer::track_aliases(ir::Op *op, const Target &t) {
   if (training_ && t.training_attr >= 0 && op->attr(static_cast<u32>(t.training_attr)).as_bool())
     for (const u32 spec : t.statistics)
       if (const auto s = op->segment(spec); s.count == 1 && op->operand(s.first))
-        if (const u32 *found = alias(s.first))
-          inputs_[*found].written = true;
+        if (const u32 found = alias(s.first))
+          inputs_[found - 1].written = true;
+}
+
+void Importer::set_alias(const ir::Value &value, u32 input) {
+  if (value.id() >= aliases_.size())
+    aliases_.resize(std::max<size_t>(value.id() + 1, aliases_.size() * 2));
+  aliases_[value.id()] = input + 1;
 }
 
 // --- operators

@@ -26,6 +26,12 @@ bool is_state(Kind k) {
   return k == Kind::Buffer || k == Kind::Parameter || k == Kind::TensorConstant;
 }
 
+Payloads::Section section_of(const Spec &s) {
+  return s.kind == Kind::Parameter || (s.kind == Kind::Buffer && s.persistent)
+             ? Payloads::Section::Weights
+             : Payloads::Section::Constants;
+}
+
 } // namespace
 
 Status Importer::run(Summary &summary) {
@@ -203,20 +209,28 @@ std::optional<u64> Importer::graph_text(u64 offset, GraphText &out) {
 
 bool Importer::signature(u64 offset, const GraphText &text) {
   ScanError e;
-  std::vector<Extent> input_specs, outputs_of;
+  std::vector<InputSpec> input_specs;
+  std::vector<Extent> outputs_of;
+  bool failed = false; // with error_ set
   const auto end =
       walk_object(doc_.text, offset, e, [&](std::string_view key, u64 at) -> std::optional<u64> {
-        if (key != "input_specs" && key != "output_specs")
+        if (key == "input_specs") {
+          input_specs.clear();
+          return walk_array(doc_.text, at, e, [&](u64 element) {
+            return input_spec(element, input_specs.emplace_back(), e, failed);
+          });
+        }
+        if (key != "output_specs")
           return skip_value(doc_.text, at, e);
         u64 after = 0;
         auto v = scan_array(doc_.text, at, e, &after);
         if (!v)
           return std::nullopt;
-        (key == "input_specs" ? input_specs : outputs_of) = std::move(*v);
+        outputs_of = std::move(*v);
         return after;
       });
   if (!end)
-    return bad_scan(e);
+    return failed ? false : bad_scan(e);
   if (input_specs.size() != text.inputs.size() || outputs_of.size() != text.outputs.size())
     return bad_json(offset, "the signature does not have as many inputs or outputs as the graph");
 
@@ -228,16 +242,15 @@ bool Importer::signature(u64 offset, const GraphText &text) {
     if (s.kind == Kind::BufferMutation || s.kind == Kind::ParameterMutation)
       mutated.insert(s.target);
 
+  std::vector<std::string_view> names(input_specs.size());
+  std::vector<ir::StringId> ids(input_specs.size());
+  for (size_t i = 0; i < input_specs.size(); ++i)
+    if (input_specs[i].spec.arg.tag == ArgTag::Tensor)
+      names[i] = input_specs[i].spec.arg.string();
+  ctx_.intern(names, ids);
   for (size_t i = 0; i < input_specs.size(); ++i) {
-    Decoded own;
-    Spec spec;
-    const std::string_view json = doc_.slice(input_specs[i]);
-    own.strings.swap(strings_); // texts with escapes are kept
-    const bool ok = decoder_.spec(json, own, spec);
-    own.strings.swap(strings_);
-    if (!ok)
-      return bad_decode(json);
-    if (!add_input(spec, spec.arg)) {
+    const Spec &spec = input_specs[i].spec;
+    if (!add_input(spec, spec.arg, ids[i])) {
       error_.object =
           doc_.at(input_specs[i].offset) + " signature.input_specs[" + std::to_string(i) + "]";
       return false;
@@ -246,6 +259,65 @@ bool Importer::signature(u64 offset, const GraphText &text) {
       inputs_.back().written = true;
   }
   return nodes(text.nodes) && outputs(out_specs) && finish_inputs();
+}
+
+/// One input's entry; the place behind it. Most are a parameter's or buffer's and differ in two
+/// names only.
+std::optional<u64> Importer::input_spec(u64 at, InputSpec &out, ScanError &e, bool &failed) {
+  const char *const begin = doc_.text.data(), *const end = begin + doc_.text.size();
+  const char *p = begin + at;
+  out.offset = at;
+  Filling fillings[Form::kMaxHoles];
+  if (const u32 form = spec_table_.match(p, end, fillings); form != FormTable::kNone) {
+    const SpecForm &known = spec_forms_[form];
+    out.spec = known.example;
+    const std::string_view name = fillings[known.arg].text();
+    out.spec.arg.s = name.data();
+    out.spec.arg.count = static_cast<u32>(name.size());
+    if (known.target >= 0)
+      out.spec.target = fillings[known.target].text();
+    return static_cast<u64>(p - begin);
+  }
+  const std::optional<u64> behind = skip_value(doc_.text, at, e);
+  if (!behind)
+    return std::nullopt;
+  const std::string_view json = doc_.text.substr(at, *behind - at);
+  Decoded own;
+  own.strings.swap(strings_); // texts with escapes are kept
+  const bool ok = decoder_.spec(json, own, out.spec);
+  own.strings.swap(strings_);
+  if (!ok) {
+    bad_decode(json);
+    failed = true;
+    return std::nullopt;
+  }
+  learn_spec(json, out.spec);
+  return behind;
+}
+
+void Importer::learn_spec(std::string_view json, const Spec &spec) {
+  if (spec.arg.tag != ArgTag::Tensor || !spec_table_.learns())
+    return;
+  spec_table_.count_miss();
+  std::vector<Hole> holes;
+  for (const std::string_view part : {spec.arg.string(), spec.target}) {
+    if (part.data() == nullptr)
+      continue;
+    if (part.data() < json.data() || part.data() > json.data() + json.size())
+      return; // has escapes
+    holes.push_back({HoleKind::Text, static_cast<u64>(part.data() - json.data()), part.size()});
+  }
+  SpecForm made{spec, 0, static_cast<i32>(holes.size()) - 2};
+  if (holes.size() == 2) {
+    made.target = 1;
+    if (holes[1].offset < holes[0].offset) {
+      std::swap(holes[0], holes[1]);
+      std::swap(made.arg, made.target);
+    }
+  }
+  std::optional<Form> form = Form::of(json, holes);
+  if (form && spec_table_.add(std::move(*form)) != FormTable::kNone)
+    spec_forms_.push_back(made);
 }
 
 bool Importer::output_specs(const std::vector<Extent> &specs, std::vector<Spec> &out) {
@@ -270,7 +342,7 @@ bool Importer::output_specs(const std::vector<Extent> &specs, std::vector<Spec> 
   return true;
 }
 
-bool Importer::add_input(const Spec &spec, const Item &arg) {
+bool Importer::add_input(const Spec &spec, const Item &arg, ir::StringId id) {
   const auto add_user = [&](ir::Type type, ir::StringId name) {
     ir::InputInfo info;
     info.name = std::string(arg.string());
@@ -329,13 +401,17 @@ bool Importer::add_input(const Spec &spec, const Item &arg) {
   case Kind::TensorConstant:
   case Kind::CustomObj:
   case Kind::Token: {
-    const ir::StringId id = ctx_.intern(arg.string());
+    if (arg.tag != ArgTag::Tensor)
+      id = ctx_.intern(arg.string());
     Name &n = declare(id);
     if (n.value || n.input >= 0)
       return bad("pt2.value.redefined",
                  "two inputs are called '" + std::string(arg.string().substr(0, 200)) + "'");
     n.input = static_cast<i32>(inputs_.size());
-    inputs_.push_back({spec, id, nullptr, false});
+    u32 hint = Payloads::kNoHint;
+    if (is_state(spec.kind))
+      hint = section_size_[static_cast<size_t>(section_of(spec))]++;
+    inputs_.push_back({spec, id, hint, nullptr, false});
     return true;
   }
   default:
@@ -358,11 +434,7 @@ ir::Value *Importer::materialize(i32 index) {
       const ir::Type type = ctx_.opaque_type();
       in.op = graph_.create(ir::core_op::unregistered, {}, attrs, {&type, 1});
     } else {
-      const bool weights =
-          in.spec.kind == Kind::Parameter || (in.spec.kind == Kind::Buffer && in.spec.persistent);
-      const auto c = payloads_.constant(
-          graph_, weights ? Payloads::Section::Weights : Payloads::Section::Constants,
-          in.spec.target);
+      const auto c = payloads_.constant(graph_, section_of(in.spec), in.spec.target, in.hint);
       if (!c) {
         error_ = c.error();
         return nullptr;
@@ -376,7 +448,7 @@ ir::Value *Importer::materialize(i32 index) {
       }
       const Attr value = Attr::of_constant(*c);
       in.op = graph_.create(ir::core_op::constant, {}, {&value, 1}, {&(*c)->type, 1});
-      aliases_.emplace(in.op->result(), static_cast<u32>(index));
+      set_alias(*in.op->result(), static_cast<u32>(index));
     }
     graph_.set_name(in.op->result(), in.name);
   }

@@ -83,6 +83,32 @@ std::optional<u64> walk_object(std::string_view document, u64 offset, ScanError 
   }
 }
 
+/// The same for the array at `offset`: `element(offset)` consumes an element.
+template <class F>
+std::optional<u64> walk_array(std::string_view document, u64 offset, ScanError &error,
+                              F &&element) {
+  if (offset >= document.size() || document[offset] != '[') {
+    error = {offset, "an array was expected"};
+    return std::nullopt;
+  }
+  offset = skip_space(document, offset + 1);
+  if (offset < document.size() && document[offset] == ']')
+    return offset + 1;
+  for (;;) {
+    const std::optional<u64> end = element(offset);
+    if (!end)
+      return std::nullopt;
+    offset = skip_space(document, *end);
+    if (offset < document.size() && document[offset] == ']')
+      return offset + 1;
+    if (offset >= document.size() || document[offset] != ',') {
+      error = {offset, "a comma or the end of the array was expected"};
+      return std::nullopt;
+    }
+    offset = skip_space(document, offset + 1);
+  }
+}
+
 /// The text of a JSON string's inside with escapes resolved. nullopt when an escape is malformed.
 /// Unpaired surrogates become U+FFFD.
 std::optional<std::string> unescape(std::string_view inside);

@@ -1,5 +1,6 @@
 #include "pt2/payload.h"
 
+#include <boost/container/small_vector.hpp>
 #include <cstring>
 #include <limits>
 
@@ -10,7 +11,7 @@ namespace {
 tl::unexpected<Diagnostic> bad(const char *code, std::string_view name, const TensorPayload &p,
                                const std::string &what, std::string hint = {}) {
   return fail(ErrorKind::BadInput, code,
-              "tensor '" + std::string(name.substr(0, 200)) + "' " + what, p.where,
+              "tensor '" + std::string(name.substr(0, 200)) + "' " + what, std::string(p.where),
               std::move(hint));
 }
 
@@ -41,8 +42,9 @@ Result<const ir::Constant *> make_constant(ir::Graph &graph, const TensorPayload
             !__builtin_add_overflow(last, reach, &last);
   }
   ir::Context &ctx = graph.context();
-  std::vector<ir::SymInt> shape(p.sizes.begin(), p.sizes.end());
-  const ir::Type type = ctx.tensor_type(p.element, shape);
+  const boost::container::small_vector<ir::SymInt, 8> shape(p.sizes.begin(), p.sizes.end());
+  const ir::Type type =
+      ctx.tensor_type(p.element, std::span<const ir::SymInt>(shape.data(), shape.size()));
   if (elements == 0)
     return graph.add_constant(type, nullptr, nullptr);
   if (p.storage.empty())

@@ -433,8 +433,8 @@ public:
     return {};
   }
 
-  Result<const ir::Constant *> constant(ir::Graph &graph, Section section,
-                                        std::string_view name) override {
+  Result<const ir::Constant *> constant(ir::Graph &graph, Section section, std::string_view name,
+                                        u32 /*hint*/) override {
     const Saved &saved = saved_[static_cast<size_t>(section)];
     const auto found = saved.tensors.find(name);
     const std::string shown(name.substr(0, 200));
@@ -464,14 +464,16 @@ public:
     p.sizes = t.sizes;
     p.strides = t.strides;
     p.offset = t.offset;
-    p.where = saved.where + "/" + saved.root + "data/" + std::string(t.storage.substr(0, 80));
+    const std::string where =
+        saved.where + "/" + saved.root + "data/" + std::string(t.storage.substr(0, 80));
+    p.where = where;
     if (p.element == ir::ElementType::None)
       return fail(ErrorKind::BadInput, "pt2.weight.meta",
-                  "tensor '" + shown + "' has no element type", p.where);
+                  "tensor '" + shown + "' has no element type", where);
     const ZipEntry *entry = saved.zip->find(saved.root + "data/" + std::string(t.storage));
     if (!entry)
       return fail(ErrorKind::BadInput, "pt2.weight.missing",
-                  "the storage of tensor '" + shown + "' is not in the archive", p.where);
+                  "the storage of tensor '" + shown + "' is not in the archive", where);
     Result<ZipData> data = saved.zip->read(*entry, false);
     if (!data)
       return tl::unexpected(within(saved, data.error()).error());
