@@ -13,6 +13,7 @@ namespace {
 /// What passes look up in their settings; a name that none of them reads is a spelling mistake.
 constexpr std::string_view kSettings[] = {
     "fold_growth_limit",
+    "fold_profile",
     "io_layout",
     "mx",
     "quant_io",

@@ -17,6 +17,7 @@ void optimize_circle(pass::PassContext &ctx) {
     add_slice_rules(s);
     add_view_rules(s);
     add_rank_rules(s);
+    add_part_view_rules(s);
     add_transpose_rules(s);
     add_arithmetic_rules(s);
     add_reduce_rules(s);
@@ -24,6 +25,10 @@ void optimize_circle(pass::PassContext &ctx) {
     add_linear_rules(s);
     add_activation_rules(s);
     add_composite_rules(s);
+    add_sigmoid_rules(s);
+    add_legacy_gelu_rules(s);
+    add_requantize_rules(s);
+    add_parallel_rules(s);
     return s;
   }();
   ctx.run(set);

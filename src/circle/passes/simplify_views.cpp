@@ -347,6 +347,7 @@ void simplify_views(pass::PassContext &ctx) {
     pass::PatternSet s;
     add_view_rules(s);
     add_rank_rules(s);
+    add_part_view_rules(s);
     return s;
   }();
   ctx.run(set);

@@ -97,6 +97,15 @@ Value *OpConverter::constant(Op &position, const Value *x, ir::Type type) {
   return q ? ir::Builder(graph_, *position.parent(), &position).constant(q) : nullptr;
 }
 
+Value *OpConverter::requantized(Op &position, const Value *stored_constant, ir::Type type) {
+  const ir::Constant *c = constant_of(stored_constant);
+  if (!c || !c->has_data || !is_affine(c->type) || !is_affine(type) ||
+      ir::element_bits(type.element()) > ir::element_bits(c->type.element()))
+    return nullptr;
+  const ir::Constant *q = store(*c, type);
+  return q ? ir::Builder(graph_, *position.parent(), &position).constant(q) : nullptr;
+}
+
 Value *OpConverter::constant_on_grid(Op &position, const Value *x, ir::Type like) {
   const ir::Constant *c = constant_of(x);
   if (!c || !is_real(x) || !is_per_tensor(like))

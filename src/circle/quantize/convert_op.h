@@ -27,6 +27,10 @@ public:
   ir::Value *constant(ir::Op &position, const ir::Value *x, ir::Type type);
   /// The same when every number lies on the grid of `like`; null otherwise.
   ir::Value *constant_on_grid(ir::Op &position, const ir::Value *x, ir::Type like);
+  /// The constant `stored_constant` read as reals and stored as `type`, which is no wider; null
+  /// when it is none.
+  ir::Value *requantized(ir::Op &position, const ir::Value *stored_constant, ir::Type type);
+
   /// Signed storage with zero point 0: negation stays on the grid but for the lowest value.
   static bool is_symmetric(ir::Type t);
   /// Whether arithmetic over stored integers makes this value.

@@ -5,6 +5,7 @@
 //   quantize(dequantize(q)), equal types                 → q
 //   quantize(dequantize(q)), others                      → quantize(q), integers to integers
 //   quantize(constant)                                   → constant of integers
+//   quantize(dequantize(constant with many scales))      → constant of integers
 //   quantize(concatenation(…))                           → concatenation(quantize(…))
 //
 // Read with real arithmetic between the stored values, the graph computes what it computed before:
@@ -118,11 +119,17 @@ private:
         return; // a QUANTIZE that follows may still join them
       operands_.push_back(v);
     }
+    // Asked while the operand is still real: a move between two element types is none.
+    const ir::Constant *whole = role.role == Role::Move ? constant_of(first) : nullptr;
+    const std::vector<const ir::Constant *> parts =
+        whole ? moved_constants(graph_, op, *whole, moved) : std::vector<const ir::Constant *>();
+    ++ctx_.counters.rewrites;
+    if (!parts.empty())
+      return fold_constant(op, first, parts);
     for (u32 i = 0; i < op.num_operands(); ++i)
       if (operands_[i] != op.operand(i))
         graph_.set_operand(&op, i, operands_[i]);
-    ++ctx_.counters.rewrites;
-    if (role.role == Role::Index || fold_constant(op, where, moved))
+    if (role.role == Role::Index)
       return;
     for (Value &v : op.results()) {
       if (!is_real(&v))
@@ -134,21 +141,18 @@ private:
   }
 
   /// A stored constant that is only seen in another arrangement becomes that arrangement.
-  bool fold_constant(Op &op, u32 where, const ir::Quantization *moved) {
-    const ir::Constant *c = constant_of(op.operand(where));
-    const ir::Constant *out = c ? moved_constant(graph_, op, *c, moved) : nullptr;
-    if (!out)
-      return false;
+  void fold_constant(Op &op, const Value *whole, std::span<const ir::Constant *const> parts) {
     ir::Builder b(graph_, *op.parent(), &op);
     b.set_loc(op.loc());
-    Value *stored_value = b.constant(out);
-    if (ledger_)
-      ledger_->moved(op.operand(where), stored_value);
-    const ir::Type real = op.result()->type();
-    Op *d = b.create_typed(op::DEQUANTIZE, std::span(&stored_value, 1), {}, std::span(&real, 1));
-    graph_.replace_all_uses(op.result(), d->result());
+    for (u32 i = 0; i < op.num_results(); ++i) {
+      Value *part = b.constant(parts[i]);
+      if (ledger_)
+        ledger_->moved(whole, part);
+      const ir::Type real = op.result(i)->type();
+      Op *d = b.create_typed(op::DEQUANTIZE, std::span(&part, 1), {}, std::span(&real, 1));
+      graph_.replace_all_uses(op.result(i), d->result());
+    }
     graph_.erase(&op);
-    return true;
   }
 
   // --- QUANTIZE meets what makes its operand -----------------------------------------------------
@@ -167,6 +171,8 @@ private:
         if (ledger_)
           ledger_->change(graph_, q, quant::Ledger::Change::Requantized, s->type(), type);
         ++ctx_.counters.rewrites;
+      } else if (Value *c = x->has_one_use() ? convert_.requantized(q, s, type) : nullptr) {
+        return replace(q, c);
       }
       return;
     }

@@ -39,6 +39,14 @@ Cut known_cut(const ir::Op &op) {
   return cut;
 }
 
+/// The dimension that a SPLIT cuts; -1 when it is not known.
+i64 split_axis(const ir::Op &op) {
+  const std::optional<Dims> axis = int_constant(op.operand(0));
+  if (!axis || axis->size() != 1)
+    return -1;
+  return (*axis)[0] < 0 ? (*axis)[0] + op.operand(1)->type().rank() : (*axis)[0];
+}
+
 const ir::Quantization *sliced_quantization(ir::Context &ctx, const Cut &cut,
                                             const ir::Quantization &q) {
   const auto axis = static_cast<size_t>(q.axis);
@@ -71,6 +79,8 @@ const ir::Quantization *moved_quantization(ir::Context &ctx, const ir::Op &op, u
     return nullptr;
   if (const Cut cut = known_cut(op))
     return sliced_quantization(ctx, cut, *q);
+  if (op.opcode() == op::SPLIT)
+    return split_axis(op) >= 0 && split_axis(op) != q->axis ? q : nullptr;
   int axis = -1;
   if (op.opcode() == op::TRANSPOSE) {
     const Transposed t = transposed(op.result());
@@ -88,31 +98,41 @@ const ir::Quantization *moved_quantization(ir::Context &ctx, const ir::Op &op, u
   return ctx.quantization(out);
 }
 
-const ir::Constant *moved_constant(ir::Graph &graph, const ir::Op &op, const ir::Constant &c,
-                                   const ir::Quantization *q) {
-  const Type real = op.result()->type();
-  if (!real.has_static_shape())
-    return nullptr;
-  const ir::Constant *view = nullptr;
+std::vector<const ir::Constant *> moved_constants(ir::Graph &graph, const ir::Op &op,
+                                                  const ir::Constant &c,
+                                                  const ir::Quantization *q) {
+  std::vector<const ir::Constant *> views;
+  for (const Value &r : op.results())
+    if (!r.type().has_static_shape())
+      return {};
   if (const Cut cut = known_cut(op)) {
-    view = &c;
+    const ir::Constant *view = &c;
     for (size_t d = 0; d < cut.size.size(); ++d) {
       if (cut.whole[d])
         continue;
       if (cut.step[d] < 1)
-        return nullptr;
+        return {};
       view = sliced(graph, *view, static_cast<i64>(d), cut.begin[d],
                     cut.begin[d] + cut.size[d] * cut.step[d], cut.step[d]);
     }
+    views.push_back(view);
+  } else if (const i64 axis = op.opcode() == op::SPLIT ? split_axis(op) : -1; axis >= 0) {
+    const i64 size = op.result()->type().dim(static_cast<int>(axis)).value();
+    for (i64 i = 0; i < static_cast<i64>(op.num_results()); ++i)
+      views.push_back(sliced(graph, c, axis, i * size, (i + 1) * size, 1));
   } else if (const Transposed t = transposed(op.result())) {
-    view = permuted(graph, c, t.perm);
+    views.push_back(permuted(graph, c, t.perm));
   } else if (is_reshape(op.opcode())) {
-    view = reshaped(graph, c, real.shape());
+    views.push_back(reshaped(graph, c, op.result()->type().shape()));
   }
-  // The views above keep the operand's parameters; the result's are those that moved along.
-  return view ? graph.add_constant(graph.context().tensor_type(c.type.element(), real.shape(), q),
-                                   view->data, view->owner, view->strides, view->has_data)
-              : nullptr;
+  // The views above keep the operand's parameters; the results' are those that moved along.
+  for (size_t i = 0; i < views.size(); ++i) {
+    const ir::Constant &v = *views[i];
+    const Type type = graph.context().tensor_type(
+        c.type.element(), op.result(static_cast<u32>(i))->type().shape(), q);
+    views[i] = graph.add_constant(type, v.data, v.owner, v.strides, v.has_data);
+  }
+  return views;
 }
 
 } // namespace chute::circle

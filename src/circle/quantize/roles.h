@@ -3,6 +3,8 @@
 #include "circle/ops.h"
 #include "ir/graph.h"
 
+#include <vector>
+
 /// What Circle operators do to stored (quantized) integers. Internal to circle/quantize.
 namespace chute::circle {
 
@@ -35,15 +37,16 @@ inline bool is_data(const RoleInfo &r, u32 operand) {
   return r.data == kAllOperands || (operand < 32 && (r.data >> operand & 1u) != 0);
 }
 
-/// The parameters of the result when `op` (Move) moves a tensor with parameters `q`: per-channel
-/// ones follow TRANSPOSE, slices and reshapes that leave their dimension whole. Null when no
-/// parameters say the same about the result.
+/// The parameters of the results when `op` (Move) moves a tensor with parameters `q`: per-channel
+/// ones follow TRANSPOSE, slices, splits along another dimension, and reshapes that leave their
+/// dimension whole. Null when no parameters say the same about the results.
 const ir::Quantization *moved_quantization(ir::Context &ctx, const ir::Op &op, u32 operand,
                                            const ir::Quantization *q);
 
-/// The result of `op` (TRANSPOSE, a slice or a reshape) when it moves the stored constant `c` and
-/// the result has parameters `q`: a view where there is one. Null for other operators.
-const ir::Constant *moved_constant(ir::Graph &graph, const ir::Op &op, const ir::Constant &c,
-                                   const ir::Quantization *q);
+/// The results of `op` (TRANSPOSE, a slice, a split or a reshape) when it moves the stored constant
+/// `c` and they have parameters `q`: views where there are some. Asked while the operand is still
+/// the real value. Empty for other operators.
+std::vector<const ir::Constant *> moved_constants(ir::Graph &graph, const ir::Op &op,
+                                                  const ir::Constant &c, const ir::Quantization *q);
 
 } // namespace chute::circle

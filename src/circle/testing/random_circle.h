@@ -1,6 +1,6 @@
 #pragma once
 
-#include "circle/testing/circle_maker.h"
+#include "circle/testing/random_idioms.h"
 
 namespace chute::circle::testing {
 
@@ -8,9 +8,9 @@ namespace chute::circle::testing {
 /// operands that fit, and among them the very neighbours that rewrites look for, next to ones that
 /// only look alike. Header-only: nothing of it is in the libraries.
 
-class RandomCircle : CircleMaker {
+class RandomCircle : CircleIdioms {
 public:
-  RandomCircle(ir::Context &ctx, u64 seed) : CircleMaker(ctx, seed) {}
+  RandomCircle(ir::Context &ctx, u64 seed) : CircleIdioms(ctx, seed) {}
 
   /// A function of the seed alone. Every value that nothing uses becomes an output.
   std::unique_ptr<ir::Graph> make(size_t steps) {
@@ -63,6 +63,8 @@ private:
     case 26: norms(); break;
     case 27: activations(); break;
     case 28: ones(); break;
+    case 29:
+    case 30: idiom(); break;
     default: views(); break;
     }
   }

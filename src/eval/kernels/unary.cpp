@@ -454,6 +454,11 @@ Status k_copy_from_source(KernelContext &ctx) { return run_unary(ctx, Unary::Cop
 Status k_circle_gelu(KernelContext &ctx) {
   return run_unary(ctx, ctx.boolean("approximate") ? Unary::GeluTanh : Unary::GeluErf, {});
 }
+/// What TensorFlow's converters leave; other custom operators are unknown.
+Status k_custom(KernelContext &ctx) {
+  EVAL_REQUIRE(ctx.text("custom_code") == "Erf", "no custom operator but Erf is evaluated");
+  return run_unary(ctx, Unary::Erf, {});
+}
 Status k_circle_leaky_relu(KernelContext &ctx) { return with_one(ctx, Unary::LeakyRelu, "alpha"); }
 Status k_circle_elu(KernelContext &ctx) {
   Params p;
@@ -478,6 +483,7 @@ constexpr KernelEntry kEntries[] = {
     {"circle.exp", unary<Unary::Exp>},
     {"circle.floor", unary<Unary::Floor>},
     {"circle.gelu", k_circle_gelu},
+    {"circle.custom", k_custom},
     {"circle.hard_swish", unary<Unary::HardSwish>},
     {"circle.leaky_relu", k_circle_leaky_relu},
     {"circle.log", unary<Unary::Log>},

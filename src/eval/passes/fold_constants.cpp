@@ -16,7 +16,10 @@
 // least 1 MiB, anything folds; beyond it only what does not grow the file. Creation and movement
 // operators that make more than 64 KiB out of less stay: the runtime does them for free.
 //
-// Setting: fold_growth_limit (a factor, default 1.1; 1 never grows beyond the fixed megabyte).
+// Settings: fold_growth_limit (a factor, default 1.1; 1 never grows beyond the fixed megabyte).
+// fold_profile: `basic` (default), or `heavy`, which also turns DEQUANTIZE of constants into reals,
+// for runtimes that would do it at every run: up to 16 MiB for each and 256 MiB in all.
+#include "circle/ops.h"
 #include "eval/evaluator.h"
 #include "eval/kernel.h"
 #include "ir/builder.h"
@@ -36,6 +39,8 @@ using ir::Op;
 
 constexpr i64 kFloor = i64{1} << 20;
 constexpr i64 kSmall = i64{64} << 10;
+constexpr i64 kHeavyEach = i64{16} << 20;
+constexpr i64 kHeavyTotal = i64{256} << 20;
 
 /// The constant that a value is, or null.
 const ir::Constant *constant_of(const ir::Value *v) {
@@ -58,6 +63,8 @@ public:
   explicit Folder(pass::PassContext &ctx) : ctx_(ctx), graph_(ctx.graph) {}
 
   void run() {
+    if (!read_profile())
+      return;
     ir::walk(graph_, [&](Op &op) {
       ++ctx_.counters.ops_visited;
       if (!wanted(op) || (ctx_.rewrite.used && *ctx_.rewrite.used >= ctx_.rewrite.rewrite_limit))
@@ -71,8 +78,32 @@ public:
   }
 
 private:
+  bool read_profile() {
+    const auto it = ctx_.settings.find("fold_profile");
+    heavy_ = it != ctx_.settings.end() && it->second == "heavy";
+    if (heavy_ || it == ctx_.settings.end() || it->second == "basic")
+      return true;
+    Diagnostic d;
+    d.kind = ErrorKind::Usage;
+    d.code = "pass.setting";
+    d.message = "fold_profile is '" + it->second + "'";
+    d.hint = "give `basic` or `heavy`";
+    ctx_.diagnostics.add(std::move(d));
+    return false;
+  }
+
+  /// DEQUANTIZE of a stored constant, in the heavy profile. How the value is stored is lost.
+  bool is_heavy(const Op &op) const {
+    if (!heavy_ || op.opcode() != circle::op::DEQUANTIZE || op.num_results() != 1)
+      return false;
+    const ir::Type t = op.result()->type();
+    return t.element() == ir::ElementType::F32 && !t.quant();
+  }
+
   /// What the file may grow by.
   i64 allowance() {
+    if (heavy_)
+      return kHeavyTotal;
     double factor = 1.1;
     if (const auto it = ctx_.settings.find("fold_growth_limit"); it != ctx_.settings.end()) {
       char *end = nullptr;
@@ -112,10 +143,11 @@ private:
           (!u.value()->producer() || !u.value()->producer()->has(ir::trait::kConstant)))
         return false;
     const ir::OpDef &def = op.def();
-    if (!(def.traits & ir::trait::kPure) || (def.traits & kNever) || op.num_regions() ||
+    const bool heavy = is_heavy(op);
+    if (!(def.traits & ir::trait::kPure) || (!heavy && (def.traits & kNever)) || op.num_regions() ||
         op.num_results() == 0 || !KernelTable::global().find(op.opcode()))
       return false;
-    const bool moves = def.has(ir::trait::kMovement);
+    const bool moves = def.has(ir::trait::kMovement) || heavy;
     for (const ir::Use &u : op.operand_uses()) {
       const ir::Constant *c = constant_of(u.value());
       if (u.value() && (!c || !c->has_data || (c->type.quant() && !moves)))
@@ -172,6 +204,8 @@ private:
     const i64 more = growth(op);
     if (more <= 0)
       return true;
+    if (heavy_ && more > kHeavyEach)
+      return false;
     const bool cheap_at_run_time = op.has(ir::trait::kMovement) || op.num_operands() == 0;
     if (cheap_at_run_time && more > kSmall)
       return false;
@@ -288,6 +322,7 @@ private:
   ir::Graph &graph_;
   i64 allowance_ = -1; // measured when the first candidate would make the file larger
   i64 grown_ = 0;
+  bool heavy_ = false;
   std::unordered_multimap<u64, Memo> memo_; // looked up only
 };
 

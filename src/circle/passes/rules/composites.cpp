@@ -17,10 +17,7 @@
 // function's (relative 1e-5), other ranks than runtimes take. (layer norm and attention have no
 // operator of their own in the format that takes these operands.)
 #include "circle/passes.h"
-#include "circle/passes/rules/rules.h"
-
-#include <boost/container/small_vector.hpp>
-#include <cmath>
+#include "circle/passes/rules/product.h"
 
 namespace chute::circle {
 
@@ -28,71 +25,6 @@ namespace {
 
 using ir::Op;
 using pass::Rewriter;
-
-bool near(double a, double b) { return std::abs(a - b) <= 1e-5 * std::abs(b); }
-
-/// A tree of MUL (and DIV by a number) as numbers and other factors.
-struct Product {
-  double number = 1;
-  boost::container::small_vector<Value *, 6> values;
-  bool valid = true;
-};
-
-Product product_of(Op &root) {
-  Product out;
-  boost::container::small_vector<Op *, 6> open{&root};
-  while (!open.empty()) {
-    Op *op = open.back();
-    open.pop_back();
-    if (has_activation(*op) || !is_f32(op->result())) {
-      out.valid = false;
-      return out;
-    }
-    for (u32 i = 0; i < 2; ++i) {
-      Value *v = op->operand(i);
-      const bool divides = op->opcode() == op::DIV && i == 1;
-      if (const std::optional<double> n = real_splat(v)) {
-        out.number *= divides ? 1 / *n : *n;
-        continue;
-      }
-      Op *p = v->producer();
-      const bool inner =
-          p && v->has_one_use() &&
-          (p->opcode() == op::MUL || (p->opcode() == op::DIV && real_splat(p->operand(1))));
-      if (divides || out.values.size() + open.size() >= 5) {
-        out.valid = false;
-        return out;
-      }
-      if (inner)
-        open.push_back(p);
-      else
-        out.values.push_back(v);
-    }
-  }
-  return out;
-}
-
-/// `v` = x + number, nothing else using `v`; null when it is not.
-Value *plus_number(const Value *v, double number, bool exact = true) {
-  const Op *p = made_for_one(v, op::ADD);
-  if (!p || has_activation(*p))
-    return nullptr;
-  for (u32 i = 0; i < 2; ++i) {
-    const std::optional<double> n = real_splat(p->operand(i));
-    if (n && (exact ? *n == number : near(*n, number)))
-      return p->operand(1 - i);
-  }
-  return nullptr;
-}
-
-/// x with `v` = number * x; null when it is not.
-Value *scaled_by(const Value *v, double number) {
-  Op *p = v->producer();
-  if (!p || (p->opcode() != op::MUL && p->opcode() != op::DIV) || !v->has_one_use())
-    return nullptr;
-  const Product m = product_of(*p);
-  return m.valid && m.values.size() == 1 && near(m.number, number) ? m.values[0] : nullptr;
-}
 
 bool is_erf_of(const Value *v, const Value *x) {
   const Op *p = v->producer();
@@ -133,26 +65,10 @@ bool is_tanh_argument(const Value *v, const Value *x) {
     const Op *scale = made_for_one(add->operand(1 - i), op::MUL);
     for (u32 k = 0; scale && k < 2; ++k)
       if (const auto n = real_splat(scale->operand(k));
-          n && near(*n, 0.044715) && is_cube_of(scale->operand(1 - k), x))
+          n && near_number(*n, 0.044715) && is_cube_of(scale->operand(1 - k), x))
         return true;
   }
   return false;
-}
-
-/// Custom operators count as effects, so that one whose users are dead goes by hand, and they
-/// before it.
-void erase_towards(Rewriter &rw, Op *op) {
-  boost::container::small_vector<Op *, 8> chain{op};
-  while (chain.back()->result()->has_one_use()) {
-    Op *user = chain.back()->result()->first_use()->owner();
-    if (user->num_results() != 1 || user->has(ir::trait::kEffect))
-      return;
-    chain.push_back(user);
-  }
-  if (chain.back()->result()->has_uses())
-    return;
-  for (size_t i = chain.size(); i-- > 0;)
-    rw.erase(*chain[i]);
 }
 
 bool gelu(Op &op, Rewriter &rw, const Product &m) {
@@ -395,6 +311,8 @@ void fuse_composites(pass::PassContext &ctx) {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     add_composite_rules(s);
+    add_sigmoid_rules(s);
+    add_legacy_gelu_rules(s);
     return s;
   }();
   ctx.run(set);

@@ -24,7 +24,12 @@ void add_channel_rules(pass::PatternSet &set);
 void add_linear_rules(pass::PatternSet &set);
 void add_activation_rules(pass::PatternSet &set);
 void add_composite_rules(pass::PatternSet &set);
+void add_sigmoid_rules(pass::PatternSet &set);
+void add_legacy_gelu_rules(pass::PatternSet &set);
 void add_custom_rules(pass::PatternSet &set);
+void add_part_view_rules(pass::PatternSet &set);
+void add_requantize_rules(pass::PatternSet &set);
+void add_parallel_rules(pass::PatternSet &set);
 
 // --- types ---------------------------------------------------------------------------------------
 
