@@ -47,10 +47,11 @@ class Window(nn.Module):
         return self.rows.mean(0), self.total * 2
 
 
+# A27: writes between the outputs; returned values come first in their order, state after them. The counter has one of each.
 PROGRAMS = {
     "counter": (Counter, lambda k: (torch.rand(3),)),
     "cache": (Cache, lambda k: (torch.rand(1, 1, 4), torch.tensor([k]))),
-    "window": (Window, lambda k: (torch.rand(1, 3),)),
+    "A27_window": (Window, lambda k: (torch.rand(1, 3),)),
 }
 
 
