@@ -70,6 +70,7 @@ public:
     convert::ConvertOptions options;
     options.accelerator = target_;
     options.threads = static_cast<unsigned>(session.threads);
+    options.leave_memory = true;
     options.model = model_;
     if (!options_.fill(options.pipeline, session.diagnostics))
       return session.finish();

@@ -16,6 +16,7 @@
 #include "tosa/writer.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <mutex>
 
 namespace chute::convert {
 
@@ -110,6 +111,37 @@ Status write_file(const ir::Graph &graph, const std::string &to, Target target,
   return s;
 }
 
+/// A graph and what it is interned in.
+class Program {
+public:
+  explicit Program(bool leave) : leave_(leave), parts_(std::make_unique<Parts>()) {}
+  ~Program() {
+    if (!leave_)
+      return;
+    // Reachable from here, so nobody takes it for a leak.
+    static std::mutex mutex;
+    static auto *left = new std::vector<std::unique_ptr<Parts>>;
+    const std::lock_guard lock(mutex);
+    left->push_back(std::move(parts_));
+  }
+  Program(const Program &) = delete;
+  Program &operator=(const Program &) = delete;
+
+  ir::Context &context() { return parts_->context; }
+  ir::Graph &keep(std::unique_ptr<ir::Graph> graph) {
+    parts_->graph = std::move(graph);
+    return *parts_->graph;
+  }
+
+private:
+  struct Parts {
+    ir::Context context;
+    std::unique_ptr<ir::Graph> graph; // goes first
+  };
+  bool leave_;
+  std::unique_ptr<Parts> parts_;
+};
+
 } // namespace
 
 bool convert_pt2(const std::string &from, const std::string &to, Target target,
@@ -121,19 +153,21 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
 
   phase("read");
   i64 start = Trace::now_us();
-  ir::Context ctx;
+  Program program(options.leave_memory);
+  ir::Context &ctx = program.context();
   pt2::ReadOptions read;
   read.threads = options.threads;
   read.model = options.model;
   pt2::Summary summary;
-  auto graph = [&] {
+  auto found = [&] {
     const TraceScope scope("read");
     return pt2::read(ctx, from, diagnostics, read, &summary);
   }();
-  if (!graph) {
-    diagnostics.add(std::move(graph.error()));
+  if (!found) {
+    diagnostics.add(std::move(found.error()));
     return false;
   }
+  ir::Graph &graph = program.keep(std::move(*found));
   report.torch_version = summary.torch_version;
   report.nodes_read = summary.nodes;
   report.read_seconds = seconds_since(start);
@@ -158,17 +192,17 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
     const quant::Ledger::Scope recording(options.ledger);
     bool lowered = false;
     with_threads(static_cast<int>(options.threads), [&] {
-      lowered = pass::run_pipeline(**graph, passes, diagnostics, pipeline, report.passes);
+      lowered = pass::run_pipeline(graph, passes, diagnostics, pipeline, report.passes);
     });
     if (!lowered)
       return false;
   }
   if (options.ledger)
-    options.ledger->finish(**graph);
+    options.ledger->finish(graph);
   const size_t errors = diagnostics.error_count();
   {
     const TraceScope scope("verify");
-    ir::verify(**graph, diagnostics);
+    ir::verify(graph, diagnostics);
   }
   if (diagnostics.error_count() != errors)
     return false;
@@ -177,11 +211,11 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   phase("write");
   start = Trace::now_us();
   const TraceScope scope("write");
-  if (Status s = write_file(**graph, to, target, options.accelerator, report); !s) {
+  if (Status s = write_file(graph, to, target, options.accelerator, report); !s) {
     diagnostics.add(std::move(s.error()));
     return false;
   }
-  fill_interface(**graph, report);
+  fill_interface(graph, report);
   report.write_seconds = seconds_since(start);
   return true;
 }

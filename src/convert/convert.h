@@ -39,6 +39,8 @@ struct ConvertOptions {
   pass::PipelineOptions pipeline;
   /// Follows scales and zero points when given; finished after the last pass.
   quant::Ledger *ledger = nullptr;
+  /// The process ends next: graphs are left to the operating system instead of being taken apart.
+  bool leave_memory = false;
   /// Called as each phase begins ("read", a pass's name, "write"); may be empty.
   std::function<void(std::string_view)> on_phase;
 };
