@@ -108,6 +108,11 @@ graph @m(%x: f32[3,2]) -> ("y": f32[3,1]) {
   %y = circle.fully_connected(%m, %o, none)
   return %y
 }"""),
+    "dynamic-layer": (1, 5, ["legalize-dynamic-layers"], """
+graph @m(%x: f32[2,3,4], %w: f32[5,4], %b: f32[5]) -> ("y": f32[2,3,5]) {
+  %y = circle.fully_connected(%x, %w, %b) {keep_num_dims = true, fused_activation_function = "RELU"}
+  return %y
+}"""),
     "hard-swish": (4, 1, ["fuse-hard-swish"], """
 graph @m(%x: f32[3,4]) -> ("y": f32[3,4]) {
   %three = core.constant dense<3.0> : f32[]
