@@ -4,7 +4,8 @@
     from chute.executorch import EthosUPartitioner   # was executorch.backends.arm.ethosu
 
 Partitioning, compile specs and what follows (Vela for Ethos-U, the `.pte`) stay ExecuTorch's: this module replaces the one
-step between, `TOSABackend._preprocess`, for the process that imports it. The executable is $CHUTE, or `chute` on PATH, or
+step between, `TOSABackend._preprocess`, for the process that imports it, and leaves nodes that chute refuses out of the
+partitions, so that they run on the CPU. The executable is $CHUTE, or `chute` on PATH, or
 build/release/chute of the checkout that this file lies in.
 """
 import copy
@@ -18,7 +19,8 @@ import torch
 from executorch.backends.arm.tosa.backend import TOSABackend
 from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
 from executorch.exir.backend.backend_details import PreprocessResult
-from executorch.exir.dialects.edge._ops import EdgeOpOverload
+
+from chute.partition import KEPT, NotRefused, TAG, aten_target, refusals
 
 try:
     from executorch.backends.arm.ethosu import EthosUPartitioner
@@ -49,10 +51,8 @@ def to_aten(program):
         if not isinstance(module, torch.fx.GraphModule):
             continue
         for node in module.graph.nodes:
-            if isinstance(node.target, EdgeOpOverload):
-                node.target = node.target._op
-            # What ExecuTorch notes on nodes is not for the archive.
-            node.meta = {key: node.meta[key] for key in ("val", "stack_trace", "nn_module_stack") if key in node.meta}
+            node.target = aten_target(node)
+            node.meta = {key: node.meta[key] for key in KEPT if key in node.meta}
         module.recompile()
     return torch.export.ExportedProgram(
         root=graph_module, graph=graph_module.graph, graph_signature=program.graph_signature, state_dict=program.state_dict,
@@ -60,15 +60,19 @@ def to_aten(program):
         example_inputs=program.example_inputs, constants=program.constants, verifiers=[torch._export.verifier.Verifier])
 
 
-def lower(program, tosa_spec):
-    """The TOSA flatbuffer of an edge or ATen program. `tosa_spec`: "TOSA-1.0+INT", "TOSA-1.0+FP", …"""
+def command(tosa_spec):
+    """The command line that converts for "TOSA-1.0+INT", "TOSA-1.0+FP", …, up to the archive."""
     parts = tosa_spec.upper().split("+")[1:]
     profile = "int+fp" if {"INT", "FP"} <= set(parts) else "int" if "INT" in parts else "fp"
+    return [executable(), "convert", "--profile", profile, "--set", "quant_io=float"]
+
+
+def lower(program, tosa_spec):
+    """The TOSA flatbuffer of an edge or ATen program. `tosa_spec`: "TOSA-1.0+INT", "TOSA-1.0+FP", …"""
     with tempfile.TemporaryDirectory() as folder:
         model, out = pathlib.Path(folder, "partition.pt2"), pathlib.Path(folder, "partition.tosa")
         torch.export.save(to_aten(program), str(model))
-        done = subprocess.run([executable(), "convert", str(model), "-o", str(out), "--profile", profile, "--quiet"],
-                              capture_output=True, text=True)
+        done = subprocess.run([*command(tosa_spec), str(model), "-o", str(out), "--quiet"], capture_output=True, text=True)
         if done.returncode:
             raise LoweringError(done.stderr.strip())
         return out.read_bytes()
@@ -78,4 +82,26 @@ def _preprocess(edge_program, compile_spec):
     return PreprocessResult(processed_bytes=lower(edge_program, str(compile_spec.tosa_spec)))
 
 
+def _partition(self, exported_program):
+    """ExecuTorch's partitions without the nodes that chute refuses."""
+    given, allowed = self.additional_checks, NotRefused()
+    mixed = str(self.tosa_spec).replace("+INT", "+INT+FP", 1) if "+FP" not in str(self.tosa_spec) else str(self.tosa_spec)
+    self.additional_checks = [*(given or ()), allowed]
+    try:
+        for _ in range(ROUNDS):
+            result = _arm_partition(self, exported_program)
+            refused = refusals(exported_program, command(mixed)) - allowed.names
+            if not refused:
+                break
+            allowed.names |= refused
+            for node in exported_program.graph.nodes:
+                node.meta.pop(TAG, None)
+        return result
+    finally:
+        self.additional_checks = given
+
+
+ROUNDS = 8  # how often partitions are drawn anew without what was refused; what is left then is an error
+_arm_partition = TOSAPartitioner.partition
+TOSAPartitioner.partition = _partition
 TOSABackend._preprocess = staticmethod(_preprocess)

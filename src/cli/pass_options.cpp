@@ -29,7 +29,7 @@ constexpr std::string_view kSettings[] = {
     "legalize_causal_mask_value",
     "remove_constant_input",
 };
-constexpr size_t kFirstSwitch = 6;
+constexpr size_t kFirstSwitch = 7;
 
 bool is_setting(std::string_view name) {
   return std::find(std::begin(kSettings), std::end(kSettings), name) != std::end(kSettings);

@@ -286,3 +286,9 @@ case("autocast_f16", lambda: Autocast(torch.float16), f(2, 4, 8), rtol=1e-2, ato
 
 # A NaN is the median of its row, and its position the first NaN's
 case("median_dim_nan", lambda x: tuple(torch.where(x > 1.5, float("nan"), x).median(1)), f(6, 5))
+
+# NaN where PyTorch gives it, and nothing undefined on the way
+case("sqrt_of_negatives", lambda x: (x.sqrt(), x ** 0.5, torch.acosh(x), torch.acos(x)), f(4, 5), rtol=1e-4, atol=1e-4)
+# Results and operands without elements
+case("pool_to_nothing", lambda x: torch.nn.functional.adaptive_avg_pool2d(x, (2, 0)), f(1, 3, 4, 5))
+case("split_with_empty_part", lambda x: (lambda a, b, c: torch.cat([c, b, a], 1))(*x.split([1, 0, 3], 1)), f(2, 4))

@@ -7,11 +7,11 @@ from torch.nn import functional as F
 
 
 class LSTM(nn.Module):
-    def __init__(self):
+    def __init__(self, dim=8, hidden=6):
         super().__init__()
-        self.embedding = nn.Embedding(20, 8)
-        self.lstm = nn.LSTM(8, 6, num_layers=2, bidirectional=True, batch_first=True)
-        self.fc = nn.Linear(12, 3)
+        self.embedding = nn.Embedding(20, dim)
+        self.lstm = nn.LSTM(dim, hidden, num_layers=2, bidirectional=True, batch_first=True)
+        self.fc = nn.Linear(2 * hidden, 3)
 
     def forward(self, tokens):
         x, (h, c) = self.lstm(self.embedding(tokens))
@@ -135,9 +135,9 @@ def repeat_kv(x, n):
 class DecoderLayer(nn.Module):
     """Llama's; with `bias` Qwen2's, with `qk_norm` Qwen3's, with `experts` a mixture of them."""
 
-    def __init__(self, dim, heads, groups, bias=False, qk_norm=False, mlp=None):
+    def __init__(self, dim, heads, groups, bias=False, qk_norm=False, mlp=None, size=8):
         super().__init__()
-        self.heads, self.groups, size = heads, groups, 8
+        self.heads, self.groups, self.size = heads, groups, size
         self.q, self.k = nn.Linear(dim, heads * size, bias=bias), nn.Linear(dim, groups * size, bias=bias)
         self.v, self.o = nn.Linear(dim, groups * size, bias=bias), nn.Linear(heads * size, dim, bias=False)
         self.q_norm, self.k_norm = (RMSNorm(size), RMSNorm(size)) if qk_norm else (nn.Identity(), nn.Identity())
@@ -145,7 +145,7 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x, cos, sin, mask, cache=None):
         y = self.ln1(x)
-        shape = (*y.shape[:2], -1, 8)
+        shape = (*y.shape[:2], -1, self.size)
         q = rotary(self.q_norm(self.q(y).view(shape)).transpose(1, 2), cos, sin)
         k = rotary(self.k_norm(self.k(y).view(shape)).transpose(1, 2), cos, sin)
         v = self.v(y).view(shape).transpose(1, 2)

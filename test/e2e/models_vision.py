@@ -24,13 +24,13 @@ class BasicBlock(nn.Module):
 
 
 class ResNet18(nn.Module):
-    def __init__(self, width=8):
+    def __init__(self, width=8, classes=10):
         super().__init__()
         self.stem = nn.Sequential(conv_bn(3, width, 7, stride=2, padding=3), nn.MaxPool2d(3, 2, 1))
         sizes = [width, width, 2 * width, 4 * width, 8 * width]
         self.layers = nn.Sequential(*[nn.Sequential(BasicBlock(a, b, 1 if i == 0 else 2), BasicBlock(b, b, 1))
                                       for i, (a, b) in enumerate(zip(sizes, sizes[1:]))])
-        self.pool, self.fc = nn.AdaptiveAvgPool2d((1, 1)), nn.Linear(8 * width, 10)
+        self.pool, self.fc = nn.AdaptiveAvgPool2d((1, 1)), nn.Linear(8 * width, classes)
 
     def forward(self, x):
         return self.fc(torch.flatten(self.pool(self.layers(self.stem(x))), 1))
@@ -65,13 +65,19 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    def __init__(self):
+    """`stages`: expansion, channels, blocks and first stride of each, as in the paper."""
+    PAPER = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+
+    def __init__(self, stages=((1, 8, 1, 1), (6, 12, 2, 2), (6, 16, 1, 2)), first=8, last=32, classes=10):
         super().__init__()
-        self.features = nn.Sequential(
-            conv_bn(3, 8, 3, nn.ReLU6, stride=2, padding=1), InvertedResidual(8, 8, 1),
-            InvertedResidual(8, 12, 6, stride=2), InvertedResidual(12, 12, 6), InvertedResidual(12, 16, 6, stride=2),
-            conv_bn(16, 32, 1, nn.ReLU6))
-        self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(32, 10))
+        blocks, inp = [], first
+        for expand, out, count, stride in stages:
+            for i in range(count):
+                blocks.append(InvertedResidual(inp, out, expand, stride=stride if i == 0 else 1))
+                inp = out
+        self.features = nn.Sequential(conv_bn(3, first, 3, nn.ReLU6, stride=2, padding=1), *blocks,
+                                      conv_bn(inp, last, 1, nn.ReLU6))
+        self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(last, classes))
 
     def forward(self, x):
         x = F.adaptive_avg_pool2d(self.features(x), (1, 1))
@@ -142,11 +148,11 @@ class ConvNeXt(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    def __init__(self, dim, heads):
+    def __init__(self, dim, heads, wider=2):
         super().__init__()
         self.ln1, self.ln2 = nn.LayerNorm(dim, eps=1e-6), nn.LayerNorm(dim, eps=1e-6)
         self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
-        self.mlp = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Dropout(0.1), nn.Linear(2 * dim, dim))
+        self.mlp = nn.Sequential(nn.Linear(dim, wider * dim), nn.GELU(), nn.Dropout(0.1), nn.Linear(wider * dim, dim))
 
     def forward(self, x):
         y = self.ln1(x)
@@ -157,14 +163,14 @@ class EncoderBlock(nn.Module):
 class ViT(nn.Module):
     """`distilled`: DeiT's second token and head."""
 
-    def __init__(self, distilled=False):
+    def __init__(self, distilled=False, dim=32, heads=4, depth=2, wider=2, patch=8, patches=16, classes=10):
         super().__init__()
         self.tokens = 2 if distilled else 1
-        self.patch = nn.Conv2d(3, 32, 8, 8)
-        self.cls = nn.Parameter(torch.randn(1, self.tokens, 32) * 0.1)
-        self.position = nn.Parameter(torch.randn(1, 16 + self.tokens, 32) * 0.1)
-        self.blocks, self.norm = nn.Sequential(EncoderBlock(32, 4), EncoderBlock(32, 4)), nn.LayerNorm(32)
-        self.heads = nn.ModuleList(nn.Linear(32, 10) for _ in range(self.tokens))
+        self.patch = nn.Conv2d(3, dim, patch, patch)
+        self.cls = nn.Parameter(torch.randn(1, self.tokens, dim) * 0.1)
+        self.position = nn.Parameter(torch.randn(1, patches + self.tokens, dim) * 0.1)
+        self.blocks, self.norm = nn.Sequential(*(EncoderBlock(dim, heads, wider) for _ in range(depth))), nn.LayerNorm(dim)
+        self.heads = nn.ModuleList(nn.Linear(dim, classes) for _ in range(self.tokens))
 
     def forward(self, x):
         x = self.patch(x).flatten(2).transpose(1, 2)

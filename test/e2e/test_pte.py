@@ -62,3 +62,19 @@ def test_the_executorch_package_reads_it(files):
     read = serialize.deserialize_pte_binary((files / "m.pte").read_bytes())
     plan = getattr(read, "program", read).execution_plan[0]
     assert plan.name == "forward" and plan.delegates[0].id == "TOSABackend"
+
+
+def test_executorchs_runtime_loads_it(files):
+    """Its method and tensors are those of the report. The package brings no runtime of TOSA, and says just that."""
+    runtime = pytest.importorskip("executorch.runtime")
+    chute("convert", EXAMPLE, "-o", files / "m.pte", "--report", files / "note.json")
+    face = json.loads((files / "note.json").read_text())["interface"]
+    program = runtime.Runtime.get().load_program(str(files / "m.pte"), verification=runtime.Verification.InternalConsistency)
+    assert program.method_names == {"forward"}
+    about = program.metadata("forward")
+    for sides, count, of in ((face["inputs"], about.num_inputs(), about.input_tensor_meta),
+                             (face["outputs"], about.num_outputs(), about.output_tensor_meta)):
+        assert [list(of(i).sizes()) for i in range(count)] == [side["shape"] for side in sides]
+        assert all(of(i).dtype() == 6 for i in range(count)) and all(side["dtype"] == "float32" for side in sides)
+    with pytest.raises(RuntimeError, match="0x:20"):  # DelegateInvalidCompatibility: no such backend
+        program.load_method("forward")

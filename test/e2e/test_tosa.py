@@ -22,7 +22,7 @@ RUN_TIME, PRODUCT = "over a shape known only at run time", "TOSA multiplies only
 UNSUPPORTED = {
     **dict.fromkeys(("add_uint8", "bitwise_and_uint8", "bitwise_or_uint8", "bitwise_xor_uint8", "sum_uint8", "unpack_int4"),
                     UNSIGNED),
-    **dict.fromkeys(("fault_B7_empty_slice_is_output", "zero_size_output", "zero_size_reduce"), EMPTY),
+    **dict.fromkeys(("fault_B7_empty_slice_is_output", "pool_to_nothing", "zero_size_output", "zero_size_reduce"), EMPTY),
     **dict.fromkeys(("left_shift", "right_shift", "pow_int_negative_base"), POWER),
     **dict.fromkeys(("index_mask_constant", "index_mask_constant_second"), RUN_TIME),
     **dict.fromkeys(("prod_int_keepdim", "scatter_reduce_inner_prod", "scatter_reduce_inner_prod_without_self"), PRODUCT),

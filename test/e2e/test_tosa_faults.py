@@ -302,6 +302,10 @@ def test_A66_batches_that_broadcast(tmp_path):
     check(Apply(lambda x, y: grid(grid(x, 0.03, 6) @ grid(y, 0.02, -4), 0.1, 1)), (X(3, 2, 4), X(5, 3, 4, 2)), tmp_path)
 
 
+def test_B23_bilinear_by_a_sixteenth(tmp_path):
+    check(Apply(lambda x: grid(F.interpolate(grid(x, 0.03, 6), scale_factor=1 / 16, mode="bilinear"), 0.03, 6)), (X(1, 2, 32, 32),), tmp_path)
+
+
 def test_B30_no_dimensions(tmp_path):
     check(Apply(lambda x, y: grid(grid(x, 0.03, 6) - grid(y, 0.02, -4), 0.05)), (X(1)[0], X(2)[1]), tmp_path)
 

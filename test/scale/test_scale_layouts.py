@@ -10,6 +10,8 @@ from test_scale import CHUTE, COUNTERS, GROWTH, SLACK
 
 SIZES = (64, 128, 256)
 LAYOUTS = "tosa-sink-layouts"
+RESCALE = ('{scale32 = true, rounding_mode = "SINGLE_ROUND", per_channel = false, input_unsigned = false, '
+           'output_unsigned = false}')
 
 
 def graph(rows, result, kind="f32[2,3]", inputs="%x: f32[2,3]"):
@@ -64,6 +66,28 @@ def forks_that_stay(n):
     return graph(rows, f"%z{n - 1}", "f32[6]"), None
 
 
+def long_row(n):
+    """n transposes and reshapes that nothing cancels, in front of n operators."""
+    rows, last = ["%s = core.constant dense<[2, 3]> : i64[2]"], "x"
+    for i in range(n):
+        rows += [turn(f"t{i}", last, "f32[3,2]"), f"%r{i} = tosa.reshape(%t{i}, %s) : f32[2,3]"]
+        last = f"r{i}"
+    for i in range(n):
+        rows.append(f"%v{i} = tosa.tanh(%{last}) : f32[2,3]")
+        last = f"v{i}"
+    return graph(rows, f"%{last}"), None
+
+
+def rows_between_operators(n):
+    """Transposes and reshapes that nothing cancels, one behind every operator."""
+    rows, last = ["%s = core.constant dense<[2, 3]> : i64[2]"], "x"
+    for i in range(n):
+        rows += [turn(f"t{i}", last, "f32[3,2]"), f"%a{i} = tosa.tanh(%t{i}) : f32[3,2]",
+                 f"%r{i} = tosa.reshape(%a{i}, %s) : f32[2,3]", f"%b{i} = tosa.tanh(%r{i}) : f32[2,3]"]
+        last = f"b{i}"
+    return graph(rows, f"%{last}"), None
+
+
 def views_of_views(n):
     rows = ["%a = core.constant dense<[6]> : i64[1]", "%b = core.constant dense<[3, 2]> : i64[2]"]
     for i in range(n):
@@ -101,6 +125,19 @@ def shared_shapes(n):
     return graph(rows, f"%s{n - 1}", "f32[3,2]"), {"core.constant": 1, "tosa.reshape": 1}
 
 
+def rescales(n):
+    """Pairs of rescales, the first of each by one to 32 bits."""
+    rows = ["%m = core.constant dense<[1073741824]> : i32[1]", "%s = core.constant dense<[30]> : i8[1]",
+            "%h = core.constant dense<[31]> : i8[1]", "%a = core.constant dense<[3]> : i8[1]",
+            "%z = core.constant dense<[0]> : i32[1]"]
+    last = "x"
+    for i in range(n):
+        rows += [f"%w{i} = tosa.rescale(%{last}, %m, %s, %a, %z) {RESCALE} : i32[4]",
+                 f"%v{i} = tosa.rescale(%w{i}, %m, %h, %z, %a) {RESCALE} : i8[4]"]
+        last = f"v{i}"
+    return graph(rows, f"%{last}", "i8[4]", "%x: i8[4]"), {"tosa.rescale": n}
+
+
 def constants(n):
     """A chain of constant arithmetic beside the one operator that has an input."""
     rows = ["%c0 = core.constant dense<[1.0]> : f32[1]"]
@@ -108,8 +145,9 @@ def constants(n):
     return graph([*rows, f"%y = aten.add.Tensor(%x, %c{n}) {{alpha = 1}} : f32[1]"], "%y", "f32[1]", "%x: f32[1]"), {"aten.add.Tensor": 1}
 
 
-CASES = [(LAYOUTS, f) for f in (down_a_chain, region_that_forks, many_regions, tree_of_equal_transforms, forks_that_stay)]
-CASES += [("tosa-simplify", f) for f in (views_of_views, permutes_of_permutes)]
+CASES = [(LAYOUTS, f) for f in (down_a_chain, region_that_forks, many_regions, tree_of_equal_transforms, forks_that_stay,
+                                long_row, rows_between_operators)]
+CASES += [("tosa-simplify", f) for f in (views_of_views, permutes_of_permutes, rescales)]
 CASES += [("cse", f) for f in (duplicate_users, different_users, shared_shapes)]
 CASES += [("fold-constants", constants)]
 

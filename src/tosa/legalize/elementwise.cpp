@@ -152,6 +152,9 @@ Value *whole_power(Emit &e, Value *x, i64 n) {
   return result;
 }
 
+/// POW has no meaning for negative bases; these two give NaN, and zeros keep their sign.
+Value *root(Emit &e, Value *x) { return e.unary(op::RECIPROCAL, e.unary(op::RSQRT, x)); }
+
 Value *power(Emit &e) {
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   const std::optional<double> p = splat_of(y);
@@ -169,6 +172,8 @@ Value *power(Emit &e) {
     return e.unary(op::RECIPROCAL, x);
   if (scalar && *p == -0.5)
     return e.unary(op::RSQRT, x);
+  if (scalar && *p == 0.5)
+    return root(e, x);
   if (scalar && *p == std::floor(*p) && *p < 0 && *p >= -64)
     return e.unary(op::RECIPROCAL, whole_power(e, x, -static_cast<i64>(*p)));
   return e.binary(op::POW, x, y);
@@ -215,7 +220,7 @@ Value *isinf(Emit &e) {
   return e.equal(e.unary(op::ABS, x), kInfinity);
 }
 
-Value *sqrt(Emit &e) { return e.binary(op::POW, promoted(e, 0), e.like(promoted(e, 0), 0.5)); }
+Value *sqrt(Emit &e) { return root(e, promoted(e, 0)); }
 
 } // namespace
 

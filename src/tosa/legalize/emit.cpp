@@ -17,32 +17,50 @@ i64 product(std::span<const i64> dims) {
   return std::accumulate(dims.begin(), dims.end(), i64{1}, std::multiplies());
 }
 
+namespace {
+
+bool is_empty(const Value *v) {
+  return v && v->type().has_static_shape() && v->type().num_elements() == 0;
+}
+
+/// Concatenation leaves empty operands out, so they may be made for it.
+bool only_joined(const Value &v) {
+  for (const ir::Use *u = v.first_use(); u; u = u->next())
+    if (u->owner()->opcode() != aten::op::cat)
+      return false;
+  return true;
+}
+
+} // namespace
+
 bool has_static_types(Emit &e) {
-  const auto dynamic = [](const Value *v) {
-    return v && v->type().is_tensor() && !v->type().has_static_shape();
+  bool dynamic = false, is_unsigned = false, empty = false;
+  const auto look = [&](const Value *v) {
+    if (!v || !v->type().is_tensor())
+      return;
+    const ElementType t = v->type().element();
+    dynamic = dynamic || !v->type().has_static_shape();
+    // Constants may be other things in bytes: block-scaled weights.
+    is_unsigned =
+        is_unsigned || (!constant_of(v) && (t == ElementType::U8 || t == ElementType::U16 ||
+                                            t == ElementType::U32 || t == ElementType::U64));
   };
-  bool any = false;
-  for (const ir::Use &u : e.op.operand_uses())
-    any = any || dynamic(u.value());
-  for (const Value &v : e.op.results())
-    any = any || dynamic(&v);
-  if (any)
+  for (const ir::Use &u : e.op.operand_uses()) {
+    look(u.value());
+    empty = empty || (is_empty(u.value()) && e.op.opcode() != aten::op::cat);
+  }
+  for (const Value &v : e.op.results()) {
+    look(&v);
+    empty = empty || (is_empty(&v) && (e.op.num_results() == 1 || !only_joined(v)));
+  }
+  if (dynamic)
     e.unsupported("over a shape known only at run time",
                   "TOSA 1.0 has static shapes: export without dynamic_shapes");
-  const auto foreign = [](const Value *v) {
-    const ElementType t = v && v->type().is_tensor() ? v->type().element() : ElementType::None;
-    // Constants may be other things in bytes: block-scaled weights.
-    return !constant_of(v) && (t == ElementType::U8 || t == ElementType::U16 ||
-                               t == ElementType::U32 || t == ElementType::U64);
-  };
-  bool is_unsigned = false;
-  for (const ir::Use &u : e.op.operand_uses())
-    is_unsigned = is_unsigned || foreign(u.value());
-  for (const Value &v : e.op.results())
-    is_unsigned = is_unsigned || foreign(&v);
-  if (is_unsigned && !any)
+  else if (is_unsigned)
     e.unsupported("of unsigned integers, which TOSA does not have", "use int8 or int32");
-  return !any && !is_unsigned;
+  else if (empty)
+    e.unsupported("over nothing: TOSA has no empty tensors");
+  return !dynamic && !is_unsigned && !empty;
 }
 
 Value *Emit::shape(std::span<const i64> dims) { return b_.constant_i64(dims); }

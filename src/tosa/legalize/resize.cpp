@@ -4,7 +4,7 @@
 // and takes the nearest element, a half upwards. torch's nearest takes floor(o * in / out): twice
 // the scale and an offset of minus a half make the two equal. Ratios that RESIZE cannot express
 // become lookups of rows and columns.
-#include "tosa/legalize/emit.h"
+#include "tosa/legalize/conv.h"
 
 #include <cmath>
 #include <numeric>
@@ -175,6 +175,34 @@ Value *weighted(Emit &e, Value *x, i64 axis, const Sizes &s, bool corners) {
   return e.reshape(e.matmul(matrix, e.reshape(x, {before, in, after})), result);
 }
 
+/// By a whole even factor, further down than RESIZE goes: the mean of the two middle rows (columns)
+/// of every `factor`.
+bool halves_evenly(const Sizes &s) {
+  for (int i = 0; i < 2; ++i) {
+    const i64 factor = s.in[i] / s.out[i];
+    const bool given =
+        s.scale[i] > 0 && std::abs(s.scale[i] * static_cast<double>(factor) - 1) > 1e-6;
+    if (s.in[i] != factor * s.out[i] || factor % 2 != 0 || given)
+      return false;
+  }
+  return true;
+}
+Value *mean_of_middle(Emit &e, Value *x, const Sizes &s) {
+  SymDims kernel, stride;
+  for (int i = 0; i < 2; ++i) {
+    const i64 factor = s.in[i] / s.out[i], cut = factor / 2 - 1;
+    x = e.slice(x, i + 1, cut, s.in[i] - cut);
+    kernel.push_back(SymInt(2));
+    stride.push_back(SymInt(factor));
+  }
+  const ElementType element = e.element();
+  return e(op::AVG_POOL2D, {x, e.single(element, 0), e.single(element, 0)},
+           {{"kernel", e.context().ints_attr(kernel)},
+            {"stride", e.context().ints_attr(stride)},
+            {"pad", e.context().ints_attr(SymDims(4, SymInt(0)))},
+            {"acc_type", of(accumulator_of(element))}});
+}
+
 Value *bilinear(Emit &e) {
   Sizes s;
   if (!read(e, s))
@@ -196,6 +224,8 @@ Value *bilinear(Emit &e) {
   }
   if (plain)
     x = resize(e, x, ratio[0], ratio[1], "BILINEAR");
+  else if (!corners && halves_evenly(s))
+    x = mean_of_middle(e, x, s);
   else
     x = weighted(e, weighted(e, x, 1, s, corners), 2, s, corners);
   return e.transpose(x, kToNchw);

@@ -36,6 +36,7 @@ inline i64 product_of(const Dims &dims) {
 
 /// The patterns of tosa-simplify, for passes that make work for them.
 void add_simplify_patterns(pass::PatternSet &set);
+void add_rescale_patterns(pass::PatternSet &set); ///< part of them
 
 /// The producer of `v` when it is that operator, else null.
 inline Op *made_by(const Value *v, OpCode code) {

@@ -163,6 +163,7 @@ void add_simplify_patterns(pass::PatternSet &s) {
   s.add("simplify-slice", {op::SLICE}, simplify_slice);
   s.add("simplify-pad", {op::PAD}, simplify_pad);
   s.add("simplify-clamp", {op::CLAMP}, simplify_clamp);
+  add_rescale_patterns(s);
   s.add("drop-no-op", {op::CAST, op::IDENTITY, op::REVERSE, op::LOGICAL_NOT}, drop);
 }
 

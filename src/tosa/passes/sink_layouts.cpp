@@ -14,8 +14,10 @@
 // whose permutation only moves dimensions of size 1 (a RESHAPE).
 //
 // Illegal or left alone: operands in different layouts; a transpose or reshape that another user
-// needs as it is (moving it would add one); i48 tensors. Ends because every step moves towards the
-// outputs. Cost follows the number of steps: a step looks at its operands' users, 16 at most.
+// needs as it is (moving it would add one); i48 tensors; the last of more than four transposes and
+// reshapes in a row, which would carry the whole row through the graph one by one. Ends because
+// every step moves towards the outputs. Cost follows the number of steps: a step looks at its
+// operands' users, 16 at most.
 #include "tosa/passes.h"
 #include "tosa/passes/match.h"
 
@@ -26,6 +28,7 @@ namespace chute::tosa {
 namespace {
 
 constexpr int kMostUsersChecked = 16;
+constexpr int kMostInARow = 4;
 
 bool is_elementwise(const Op &o) {
   if (o.has(ir::trait::kElementwise) || o.opcode() == op::IDENTITY)
@@ -43,9 +46,20 @@ bool absorbs_reshape(const Op &user) {
   return is_elementwise(user) || user.opcode() == op::RESHAPE;
 }
 
+/// Whether `v` is at the end of more layout operators than one place needs.
+bool ends_long_row(const Value *v) {
+  int n = 0;
+  for (const Op *o = v->producer();
+       o && (o->opcode() == op::TRANSPOSE || o->opcode() == op::RESHAPE);
+       o = o->operand(0)->producer())
+    if (++n > kMostInARow)
+      return true;
+  return false;
+}
+
 /// Whether the operator that makes `v` is gone once it has moved through its users.
 bool leaves(const Value *v, bool (*absorbs)(const Op &)) {
-  if (v->type().element() == ElementType::I48)
+  if (v->type().element() == ElementType::I48 || ends_long_row(v))
     return false;
   int n = 0;
   for (ir::Use *u = v->first_use(); u; u = u->next())

@@ -7,7 +7,8 @@
 // integer form. With the profile int+fp it becomes arithmetic (CAST, MUL, ADD, CLAMP); otherwise it
 // is refused by name. Runs last: rewrites of layouts need not keep parameters on types.
 //
-// Setting: tosa_profile, what `--profile` says.
+// Settings: tosa_profile, what `--profile` says; quant_io: `float` leaves inputs and outputs as the
+// program has them, for callers that hand on its tensors (ExecuTorch's delegates).
 #include "aten/quantization.h"
 #include "quant/params.h"
 #include "tosa/passes.h"
@@ -22,10 +23,11 @@ namespace {
 void store_interface(pass::PassContext &ctx) {
   ir::Graph &graph = ctx.graph;
   ir::Context &ir = graph.context();
-  const auto typed = [&](Value *v, const Grid &g) {
+  const auto on = [&](const Value *v, const Grid &g) {
     const auto *q = quant::per_tensor(ir, static_cast<float>(g.scale), g.zero_point);
-    graph.set_type(v, quant::stored_type(ir, v->type(), g.element, q));
+    return quant::stored_type(ir, v->type(), g.element, q);
   };
+  const auto typed = [&](Value *v, const Grid &g) { graph.set_type(v, on(v, g)); };
   for (const ir::InputInfo &in : graph.inputs()) {
     Value *v = in.value;
     if (!v || !v->type().is_tensor() || !is_float(v) || !v->has_uses())
@@ -56,9 +58,14 @@ void store_interface(pass::PassContext &ctx) {
       if (const auto s = stored_of(ret->operand(i))) {
         const Grid g{s->scale, s->zero_point, 0, 0, s->element()};
         Value *v = s->value;
-        graph.set_operand(ret, i, v);
         if (!v->type().quant())
           typed(v, g);
+        else if (const ir::Type own = on(v, g); own != v->type())
+          // The same numbers stand for others elsewhere: x + x on twice the steps is x.
+          v = ir::Builder(graph, graph.body(), ret)
+                  .create_typed(op::IDENTITY, std::span(&v, 1), {}, std::span(&own, 1))
+                  ->result();
+        graph.set_operand(ret, i, v);
       }
 }
 
@@ -110,7 +117,9 @@ const pass::PatternSet &real_patterns() {
 void quantize_interface(pass::PassContext &ctx) {
   if (!is_quantized(ctx.graph)) // legalization has refused all else
     return;
-  store_interface(ctx);
+  const auto types = ctx.settings.find("quant_io");
+  if (types == ctx.settings.end() || types->second != "float")
+    store_interface(ctx);
   // Without patterns: dequantize operators that nothing reads go.
   const auto profile = ctx.settings.find("tosa_profile");
   const bool reals = profile != ctx.settings.end() && profile->second == "int+fp";

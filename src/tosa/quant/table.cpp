@@ -203,6 +203,25 @@ private:
 
 bool is_relu_like(const ir::Op &op) { return op.opcode() == op::CLAMP; }
 
+/// How far from zero entries of a table must go. An entry is limited to the result's grid, or twice
+/// it where the next one lies inside: between the two, the function still rises.
+double reach_of(const Values &results, const Grid &g) {
+  const double low = g.scale * static_cast<double>(g.min - g.zero_point),
+               high = g.scale * static_cast<double>(g.max - g.zero_point),
+               limit = std::max(-low, high);
+  const auto inside = [&](size_t i) {
+    return i < results.size() && results[i] >= low && results[i] <= high;
+  };
+  double reach = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool near = inside(i) || inside(i + 1) || (i > 0 && inside(i - 1));
+    const double size = std::fabs(static_cast<double>(results[i]));
+    if (!std::isnan(size))
+      reach = std::max(reach, std::min(size, near ? 2 * limit : limit));
+  }
+  return reach;
+}
+
 bool tabulate(ir::Op &op, pass::Rewriter &rw) {
   const auto g = grid_of(op);
   Function f;
@@ -242,13 +261,13 @@ bool tabulate(ir::Op &op, pass::Rewriter &rw) {
   if (!wide) // 8 bits in, 16 out: the table of 16 bits at 256 of its points
     return false;
   // On a grid of 16 bits around zero, whatever the result's own zero point is.
-  double largest = 0;
-  for (float &r : const_cast<Values &>(results))
-    if (std::isfinite(r))
-      largest = std::max(largest, std::fabs(static_cast<double>(r)));
-  const Grid fine = g->element == ElementType::I16 ? *g
-                                                   : Grid{std::max(largest, 1e-30) / 32767, 0,
-                                                          -32768, 32767, ElementType::I16};
+  const double reach = reach_of(results, *g) / 32767;
+  Grid fine{std::max(reach, 1e-30), 0, -32768, 32767, ElementType::I16};
+  if (g->element == ElementType::I16) {
+    if (g->zero_point != 0) // RESCALE to 16 bits adds none
+      fine = *g;
+    fine.scale = std::max(g->scale, g->zero_point == 0 ? reach : 0);
+  }
   std::vector<i64> table(entries);
   for (size_t i = 0; i < entries; ++i)
     table[i] = on_grid(fine, static_cast<double>(results[i]));
