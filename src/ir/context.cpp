@@ -65,6 +65,14 @@ public:
         return slots_[i].id;
     return 0;
   }
+  /// The same for a text that probably is at `id` or shortly behind it.
+  u32 find_near(u32 id, std::string_view text) const {
+    constexpr u32 kNear = 4;
+    for (u32 i = id; i < id + kNear && i < strings_.size(); ++i)
+      if (strings_[i] == text)
+        return i;
+    return 0;
+  }
   /// `stored` must be absent and outlive the table.
   u32 insert(std::string_view stored, u64 hash) {
     if ((strings_.size() + 1) * 2 > slots_.size())
@@ -144,6 +152,7 @@ struct Context::Impl {
   std::pmr::monotonic_buffer_resource memory{1 << 16};
   size_t bytes = 0;
   StringTable strings;
+  u32 expected = 1; // texts come in the order of their ids when a program lists them again
   boost::unordered_flat_map<BytesKey, const ArrayStorage *, BytesHash> arrays;
   boost::unordered_flat_set<const TypeStorage *, TypeHash, TypeEqual> types;
   boost::unordered_flat_set<const Quantization *, QuantHash, QuantEqual> quants;
@@ -226,14 +235,25 @@ void Context::intern(std::span<const std::string_view> texts, std::span<StringId
   for (size_t first = 0; first < texts.size(); first += kBatch) {
     const size_t n = std::min(kBatch, texts.size() - first);
     std::array<u64, kBatch> hashes;
-    for (size_t i = 0; i < n; ++i)
-      table.prefetch_slot(hashes[i] = StringTable::hash(texts[first + i]));
-    for (size_t i = 0; i < n; ++i)
+    std::array<u32, kBatch> left; // those that did not follow the one before
+    size_t count = 0;
+    for (size_t i = 0; i < n; ++i) {
+      ids[first + i] = {table.find_near(impl_->expected, texts[first + i])};
+      if (ids[first + i]) {
+        impl_->expected = ids[first + i].id + 1;
+        continue;
+      }
+      left[count] = static_cast<u32>(first + i);
+      table.prefetch_slot(hashes[count++] = StringTable::hash(texts[first + i]));
+    }
+    for (size_t i = 0; i < count; ++i)
       table.prefetch_view(hashes[i]);
-    for (size_t i = 0; i < n; ++i)
+    for (size_t i = 0; i < count; ++i)
       table.prefetch_text(hashes[i]);
-    for (size_t i = 0; i < n; ++i)
-      ids[first + i] = impl_->intern(texts[first + i], hashes[i]);
+    for (size_t i = 0; i < count; ++i)
+      ids[left[i]] = impl_->intern(texts[left[i]], hashes[i]);
+    if (count && left[count - 1] + 1 == first + n)
+      impl_->expected = ids[left[count - 1]].id + 1;
   }
 }
 
