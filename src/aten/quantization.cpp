@@ -22,12 +22,23 @@ struct FormInfo {
   Source parameters;
   bool per_channel = false;
   bool bounds_are_operands = false;
+  // Slots of attributes, -1 where the form has none.
+  int scale = -1, zero_point = -1, low = -1, high = -1, axis = -1, dtype = -1;
 };
 
 const boost::unordered_flat_map<u16, FormInfo> &forms() {
   static const boost::unordered_flat_map<u16, FormInfo> table = [] {
     boost::unordered_flat_map<u16, FormInfo> t;
-    const auto add = [&](ir::OpCode code, FormInfo info) { t[ir::index(code)] = info; };
+    const auto add = [&](ir::OpCode code, FormInfo info) {
+      const ir::OpDef &def = ir::Registry::global().def(code);
+      info.scale = def.attr_index("scale");
+      info.zero_point = def.attr_index("zero_point");
+      info.low = def.attr_index("quant_min");
+      info.high = def.attr_index("quant_max");
+      info.axis = def.attr_index("axis");
+      info.dtype = def.attr_index("dtype");
+      t[ir::index(code)] = info;
+    };
     add(op::fake_quantize_per_tensor_affine, {Step::Both, Source::Attributes});
     add(op::fake_quantize_per_tensor_affine_cachemask, {Step::Both, Source::Attributes});
     add(op::fake_quantize_per_tensor_affine_tensor_qparams, {Step::Both, Source::Operands});
@@ -68,6 +79,10 @@ bool each_element(const ir::Constant *c, F f) {
   return true;
 }
 
+ir::Attr at(const Op &op, int slot) {
+  return slot < 0 ? ir::Attr() : op.attr(static_cast<u32>(slot));
+}
+
 tl::unexpected<Diagnostic> at_run_time(std::string_view what) {
   return fail(ErrorKind::Unsupported, "aten.quant.run_time",
               std::string(what) + " is computed at run time");
@@ -101,12 +116,12 @@ RunTimeParameters run_time_parameters(const ir::Op &op) {
 }
 
 Result<AffineForm> affine_form(const ir::Op &op) {
-  const FormInfo info = forms().at(ir::index(op.opcode()));
+  const FormInfo &info = forms().at(ir::index(op.opcode()));
   AffineForm f;
   f.step = info.step;
   if (info.parameters == Source::Attributes) {
-    f.scales.push_back(static_cast<float>(op.attr("scale").scalar_as_double()));
-    const ir::SymInt zero = op.attr("zero_point").as_int();
+    f.scales.push_back(static_cast<float>(at(op, info.scale).scalar_as_double()));
+    const ir::SymInt zero = at(op, info.zero_point).as_int();
     if (zero.is_symbolic())
       return at_run_time("its zero point");
     f.zero_points.push_back(zero.value());
@@ -131,7 +146,7 @@ Result<AffineForm> affine_form(const ir::Op &op) {
     if (!read_one(op.operand(3), f.min) || !read_one(op.operand(4), f.max))
       return at_run_time("its range");
   } else {
-    const ir::SymInt low = op.attr("quant_min").as_int(), high = op.attr("quant_max").as_int();
+    const ir::SymInt low = at(op, info.low).as_int(), high = at(op, info.high).as_int();
     if (low.is_symbolic() || high.is_symbolic())
       return at_run_time("its range");
     f.min = low.value();
@@ -145,10 +160,10 @@ Result<AffineForm> affine_form(const ir::Op &op) {
       f.step = Step::None;
   }
   if (info.step != Step::Both)
-    f.storage = op.attr("dtype").as_element();
+    f.storage = at(op, info.dtype).as_element();
   if (info.per_channel) {
     const ir::Type x = op.operand(0)->type();
-    i64 axis = op.attr("axis").as_int().value();
+    i64 axis = at(op, info.axis).as_int().value();
     axis += axis < 0 ? x.rank() : 0;
     if (axis < 0 || axis >= x.rank() ||
         x.dim(static_cast<int>(axis)) != ir::SymInt(static_cast<i64>(f.scales.size())))

@@ -11,7 +11,6 @@ const std::vector<std::string> &core_aten_pipeline() {
       "fold-constants", // shapes, masks, positions and folded weights become constants
       "expand-quantization", // run-time scales, tokens, groups, microscaling: arithmetic
       "cse",                 // attention heads and rotary embeddings repeat the same arithmetic
-      "dce",
   };
   return passes;
 }
@@ -56,7 +55,6 @@ const std::vector<std::string> &tosa_pipeline() {
       "tosa-fold-scale",    // per-channel scale and shift move into weights and bias
       "tosa-simplify",      // what is left over
       "cse",
-      "dce",
       "tosa-quantize-interface", // i8 in, i8 out
       "tosa-identities",         // an input that is an output, an output listed twice
   };

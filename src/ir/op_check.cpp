@@ -201,7 +201,11 @@ Result<Op *> create_inferred(Graph &graph, OpCode code, std::span<Value *const> 
     return fail(ErrorKind::Failure, "ir.infer.none", "has no type inference; give result types",
                 std::string(def.name));
   }
-  std::vector<Type> types;
+  // Kept from one operator to the next: most need no memory of their own.
+  static thread_local std::vector<Type> kept;
+  std::vector<Type> types = std::move(kept);
+  types.clear();
+  const auto give_back = [&] { kept = std::move(types); };
   Status s = def.infer(*op, graph, types);
   if (!s) {
     graph.discard(op);
@@ -218,10 +222,12 @@ Result<Op *> create_inferred(Graph &graph, OpCode code, std::span<Value *const> 
   if (types.size() == op->num_results()) {
     for (u32 i = 0; i < op->num_results(); ++i)
       graph.set_type(op->result(i), types[i]);
-    return op;
+  } else {
+    graph.discard(op);
+    op = graph.create(code, operands, attrs, types, loc, regions);
   }
-  graph.discard(op);
-  return graph.create(code, operands, attrs, types, loc, regions);
+  give_back();
+  return op;
 }
 
 } // namespace chute::ir

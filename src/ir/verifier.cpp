@@ -66,8 +66,13 @@ private:
   void check_use_count(const Value &v);
   void check_interface();
   void check_constant(const Op &op, const Constant &c);
-  /// Empty when the type is fine; computed once per type.
-  const std::string &type_fault(Type t, std::string &code);
+  struct TypeVerdict {
+    bool known = false;
+    std::string code;
+    std::string fault; ///< empty: the type is fine
+  };
+  /// Computed once per type.
+  const TypeVerdict &verdict(Type t);
   void check_type(const Op *op, const Value &v);
   void define(const Value &v);
 
@@ -77,11 +82,6 @@ private:
   std::vector<u8> state_;             // by Value::id
   std::vector<u32> uses_;             // operand slots seen per value
   std::vector<const Value *> values_; // every value, for the count of uses
-  struct TypeVerdict {
-    bool known = false;
-    std::string code;
-    std::string fault;
-  };
   std::vector<TypeVerdict> verdicts_; // by Type::id
   size_t findings_ = 0;
   bool stop_ = false;
@@ -132,7 +132,7 @@ std::string find_type_fault(Type t, std::string &code) {
   return blocks == n ? "" : "block quantization has one scale per block";
 }
 
-const std::string &Verifier::type_fault(Type t, std::string &code) {
+const Verifier::TypeVerdict &Verifier::verdict(Type t) {
   if (verdicts_.size() <= t.id())
     verdicts_.resize(t.id() + 1);
   TypeVerdict &v = verdicts_[t.id()];
@@ -140,12 +140,10 @@ const std::string &Verifier::type_fault(Type t, std::string &code) {
     v.known = true;
     v.fault = find_type_fault(t, v.code);
   }
-  code = v.code;
-  return v.fault;
+  return v;
 }
 
 void Verifier::check_type(const Op *op, const Value &v) {
-  std::string code;
   if (!v.type()) {
     if (op)
       at(*op, "ir.type.missing", "result " + std::to_string(v.index()) + " has no type");
@@ -153,12 +151,12 @@ void Verifier::check_type(const Op *op, const Value &v) {
       at_graph("ir.type.missing", value_text(v), "argument without a type");
     return;
   }
-  if (const std::string &fault = type_fault(v.type(), code); !fault.empty()) {
-    const std::string message = fault + " in " + print(graph_.context(), v.type());
+  if (const TypeVerdict &found = verdict(v.type()); !found.fault.empty()) {
+    const std::string message = found.fault + " in " + print(graph_.context(), v.type());
     if (op)
-      at(*op, code, message);
+      at(*op, found.code, message);
     else
-      at_graph(code, value_text(v), message);
+      at_graph(found.code, value_text(v), message);
   }
 }
 
@@ -313,9 +311,8 @@ void Verifier::check_constant(const Op &op, const Constant &c) {
   const auto &all = graph_.constants();
   if (c.id >= all.size() || &all[c.id] != &c)
     return at(op, "ir.constant.owner", "holds a constant of another graph");
-  std::string code;
   if (!c.type || !c.type.is_tensor() || !c.type.has_static_shape() ||
-      !type_fault(c.type, code).empty())
+      !verdict(c.type).fault.empty())
     return at(op, "ir.constant.type", "a constant has a tensor type with a static shape");
   const i64 n = c.num_elements();
   if (c.has_data && !c.data && n > 0 && element_bytes(c.type.element()) > 0)

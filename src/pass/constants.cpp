@@ -26,6 +26,15 @@ Dims dense_strides(std::span<const SymInt> shape) {
   return strides;
 }
 
+/// Where the elements lie one after the other: in place, or in `copy`.
+const std::byte *row_major(const ir::Constant &c, std::vector<std::byte> &copy) {
+  if (c.is_dense())
+    return c.data;
+  copy.resize(c.dense_bytes());
+  c.copy_dense(copy.data());
+  return copy.data();
+}
+
 } // namespace
 
 const ir::Constant *constant_of(const Value *v) {
@@ -41,13 +50,13 @@ std::optional<double> splat_of(const Value *v) {
   if (n < 1 || n > kMaxSplat)
     return {};
   const ElementType e = c->type.element();
-  std::vector<std::byte> bytes(c->dense_bytes());
-  c->copy_dense(bytes.data());
   const auto size = static_cast<size_t>(ir::element_bytes(e));
+  std::vector<std::byte> copy;
+  const std::byte *bytes = row_major(*c, copy);
   for (i64 i = 1; i < n; ++i)
-    if (std::memcmp(bytes.data(), bytes.data() + static_cast<size_t>(i) * size, size) != 0)
+    if (std::memcmp(bytes, bytes + static_cast<size_t>(i) * size, size) != 0)
       return {};
-  return ir::load_element(e, bytes.data());
+  return ir::load_element(e, bytes);
 }
 
 std::optional<Dims> int_constant(const Value *v) {
@@ -57,12 +66,12 @@ std::optional<Dims> int_constant(const Value *v) {
   const ElementType e = c->type.element();
   if (!ir::is_integer(e) && e != ElementType::Bool)
     return {};
-  std::vector<std::byte> bytes(c->dense_bytes());
-  c->copy_dense(bytes.data());
+  std::vector<std::byte> copy;
+  const std::byte *bytes = row_major(*c, copy);
   const auto size = static_cast<size_t>(ir::element_bytes(e));
   Dims out(static_cast<size_t>(c->num_elements()));
   for (size_t i = 0; i < out.size(); ++i)
-    out[i] = ir::load_element_int(e, bytes.data() + i * size);
+    out[i] = ir::load_element_int(e, bytes + i * size);
   return out;
 }
 

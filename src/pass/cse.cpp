@@ -5,14 +5,21 @@
 // Operands of commutative operators count as equal in either order. Constants are equal when they
 // view the same bytes, or are small and hold the same bytes (large ones are shared by the writers,
 // which hash them anyway). Random operators and operators with regions are left. A region sees only
-// its own operators. Cost: one walk, one hash per operator.
+// its own operators. Operators whose results nothing uses are erased on the way, with what only
+// they used.
+//
+// Cost: one walk, and one hash per operator that can have an equal: one of whose operands nothing
+// else uses has none, which shows in the operator alone. Most are such.
 #include "ir/walk.h"
+#include "pass/erase_unused.h"
 #include "pass/pass.h"
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>
+#include <unordered_map>
+#include <vector>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -39,20 +46,27 @@ class Table {
 public:
   Table(WorkCounters &counters, size_t operators)
       : hashed_(&counters.bytes_hashed), compared_(&counters.patterns_tried) {
-    heads_.reserve(operators);
-    entries_.reserve(operators);
+    heads_.reserve(operators / 2);
+    entries_.reserve(operators / 2);
   }
 
   /// The earlier equal operator, or null after remembering `op`.
   Op *find_or_add(Op &op) {
-    auto [head, fresh] = heads_.try_emplace(hash(op), static_cast<u32>(entries_.size()));
+    const auto [head, fresh] = heads_.try_emplace(hash(op), static_cast<u32>(entries_.size()));
     if (!fresh)
       for (u32 i = head->second; i != kEnd; i = entries_[i].next)
-        if (equal(*entries_[i].op, op))
+        if (entries_[i].op && equal(*entries_[i].op, op))
           return entries_[i].op;
     entries_.push_back({&op, fresh ? kEnd : head->second});
     head->second = static_cast<u32>(entries_.size() - 1);
     return nullptr;
+  }
+  /// `op` is about to be erased.
+  void forget(const Op &op) {
+    if (const auto head = heads_.find(hash(op)); head != heads_.end())
+      for (u32 i = head->second; i != kEnd; i = entries_[i].next)
+        if (entries_[i].op == &op)
+          entries_[i].op = nullptr;
   }
 
 private:
@@ -116,7 +130,7 @@ private:
   };
   static constexpr u32 kEnd = ~0u;
   struct Entry {
-    Op *op;
+    Op *op;   // null: erased
     u32 next; // an earlier operator of the same hash
   };
   boost::unordered_flat_map<u64, u32, IdentityHash> heads_;
@@ -125,32 +139,81 @@ private:
   u64 *compared_; // shown as patterns tried: more than rewrites when hashes collide
 };
 
+class Merger {
+public:
+  explicit Merger(PassContext &ctx)
+      : ctx_(ctx), graph_(ctx.graph), alone_(ctx.graph.num_op_ids()) {}
+
+  /// False when `op` is erased.
+  bool visit(Op &op) {
+    if (is_dead(op)) {
+      erase_unused(graph_, op, [&](const Op &o) {
+        if (&o != &op && !alone_[o.id()])
+          table_of(o).forget(o);
+      });
+      return false;
+    }
+    constexpr ir::trait::Set kLooked = ir::trait::kPure | ir::trait::kRandom;
+    if ((op.def().traits & kLooked) != ir::trait::kPure || op.num_regions() ||
+        op.num_results() == 0)
+      return true;
+    for (const ir::Use &u : op.operand_uses())
+      if (u.value() && u.value()->has_one_use()) {
+        alone_[op.id()] = true;
+        return true;
+      }
+    if (ctx_.rewrite.used && *ctx_.rewrite.used >= ctx_.rewrite.rewrite_limit)
+      return true;
+    Op *earlier = table_of(op).find_or_add(op);
+    if (!earlier)
+      return true;
+    merge(op, *earlier);
+    return false;
+  }
+
+private:
+  Table &table_of(const Op &op) {
+    if (op.parent() != region_) {
+      region_ = op.parent();
+      table_ = &tables_.try_emplace(region_, ctx_.counters, region_->num_ops()).first->second;
+    }
+    return *table_;
+  }
+
+  void merge(Op &op, Op &earlier) {
+    for (u32 i = 0; i < op.num_results(); ++i) {
+      ir::Value *from = op.result(i), *to = earlier.result(i);
+      if (!to->name())
+        graph_.set_name(to, from->name());
+      // Its only user so far has company now.
+      if (to->has_one_use() && from->has_uses())
+        if (Op *user = to->first_use()->owner(); alone_[user->id()]) {
+          alone_[user->id()] = false;
+          table_of(*user).find_or_add(*user);
+        }
+      graph_.replace_all_uses(from, to);
+    }
+    graph_.erase(&op);
+    ++ctx_.counters.rewrites;
+    if (ctx_.rewrite.used)
+      ++*ctx_.rewrite.used;
+  }
+
+  PassContext &ctx_;
+  ir::Graph &graph_;
+  std::unordered_map<const ir::Region *, Table> tables_; // references stay; looked up only
+  const ir::Region *region_ = nullptr;                   // the one looked up last
+  Table *table_ = nullptr;
+  std::vector<bool> alone_; // by operator id: seen and in no table, for it had no equal
+};
+
 } // namespace
 
 void cse(PassContext &ctx) {
-  boost::unordered_flat_map<const ir::Region *, Table> tables;
+  Merger merger(ctx);
   ir::walk(ctx.graph, [&](Op &op) {
     ++ctx.counters.ops_visited;
-    const ir::OpDef &def = op.def();
-    if (!def.has(ir::trait::kPure) || def.has(ir::trait::kRandom) || op.num_regions() ||
-        op.num_results() == 0)
-      return true;
-    if (ctx.rewrite.used && *ctx.rewrite.used >= ctx.rewrite.rewrite_limit)
-      return true;
-    auto [it, fresh] = tables.try_emplace(op.parent(), ctx.counters, op.parent()->num_ops());
-    Op *earlier = it->second.find_or_add(op);
-    if (!earlier)
-      return true;
-    for (u32 i = 0; i < op.num_results(); ++i) {
-      if (!earlier->result(i)->name())
-        ctx.graph.set_name(earlier->result(i), op.result(i)->name());
-      ctx.graph.replace_all_uses(op.result(i), earlier->result(i));
-    }
-    ctx.graph.erase(&op);
-    ++ctx.counters.rewrites;
-    if (ctx.rewrite.used)
-      ++*ctx.rewrite.used;
-    return false;
+    return merger.visit(op);
   });
 }
 

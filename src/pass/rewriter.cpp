@@ -69,6 +69,9 @@ public:
         options_(options),
         rewriter_(graph, diagnostics, user) {
     rewriter_.driver_ = this;
+    for (const Pattern &p : patterns.patterns())
+      for (ir::OpCode root : p.roots)
+        wanted_[ir::index(root)] = true;
     local_.resize(patterns.patterns().size());
     for (size_t i = 0; i < local_.size(); ++i)
       local_[i].name = patterns.patterns()[i].name;
@@ -128,18 +131,23 @@ public:
   }
   void moving(Op &op) override { leave(op); }
   void operand_changed(Op &op) override {
-    if (op.parent())
+    if (wants(op) && op.parent())
       enqueue(op);
   }
   void uses_changed(Value &value) override {
+    const bool unused = !value.has_uses();
+    if (!unused && !value.has_one_use())
+      return;
+    // One without a pattern is looked at when it may be dead.
     Op *producer = value.producer();
-    if (!value.has_uses() || value.has_one_use()) {
-      if (producer && producer->parent())
-        enqueue(*producer);
-      // Rules that need a single use are rooted at the user.
-      if (value.has_uses() && value.first_use()->owner()->parent())
-        enqueue(*value.first_use()->owner());
-    }
+    if (producer && (unused || wants(*producer)) && producer->parent())
+      enqueue(*producer);
+    if (unused)
+      return;
+    // Rules that need a single use are rooted at the user.
+    Op *user = value.first_use()->owner();
+    if (wants(*user) && user->parent())
+      enqueue(*user);
   }
   void erased(Op &op) override {
     leave(op);
@@ -156,6 +164,9 @@ public:
 private:
   // Where an operator is, by id. Those from kQueued on are positions in the worklist.
   static constexpr u32 kAhead = 0, kSeen = 1, kQueued = 2;
+
+  /// Whether a pattern is rooted at its opcode.
+  bool wants(const Op &op) const { return wanted_[ir::index(op.opcode())]; }
 
   u32 &place(const Op &op) {
     if (op.id() >= place_.size())
@@ -181,6 +192,7 @@ private:
       cursor_ = op->num_regions() ? first_inside(*op, 0) : nullptr;
       if (!cursor_)
         cursor_ = after(*op);
+      __builtin_prefetch(cursor_); // while `op` is looked at
       if (place(*op) == kAhead)
         return op;
     }
@@ -288,6 +300,7 @@ private:
   Rewriter rewriter_;
   std::vector<Op *> worklist_;
   std::vector<u32> place_; // by operator id
+  std::array<bool, ir::kMaxOpCode> wanted_{};
   ir::ConstantPool pool_;
   Op *current_ = nullptr; // the one being visited, when the cursor showed it
   Op *cursor_ = nullptr;  // the next one that was there from the start

@@ -23,11 +23,21 @@ constexpr ir::OpCode kCore[] = {
 #undef CORE
 };
 
+/// By opcode: whether `check-core` lets it be.
 const std::bitset<ir::kMaxOpCode> &core_set() {
   static const std::bitset<ir::kMaxOpCode> set = [] {
     std::bitset<ir::kMaxOpCode> s;
     for (ir::OpCode c : kCore)
       s.set(ir::index(c));
+    for (const ir::OpDef *def : ir::Registry::global().all()) {
+      const u16 code = ir::index(def->opcode);
+      // Quantization and other libraries' operators belong to other stages.
+      const bool other =
+          !def->name.starts_with("aten.") || def->name.find("fake_quantize") != def->name.npos;
+      if (code < ir::kAtenBase || code >= ir::kCircleBase || other)
+        s.set(code);
+    }
+    s.reset(ir::index(ir::core_op::unregistered));
     return s;
   }();
   return set;
@@ -70,16 +80,7 @@ constexpr size_t kPlaces = 3;
 
 } // namespace
 
-bool is_core(const ir::Op &op) {
-  const u16 code = ir::index(op.opcode());
-  if (op.opcode() == ir::core_op::unregistered)
-    return false;
-  if (code < ir::kAtenBase || code >= ir::kCircleBase || core_set()[code])
-    return true;
-  // Quantization and other libraries' operators belong to other stages.
-  const std::string_view name = op.name();
-  return !name.starts_with("aten.") || name.find("fake_quantize") != name.npos;
-}
+bool is_core(const ir::Op &op) { return core_set()[ir::index(op.opcode())]; }
 
 void check_core_pass(pass::PassContext &ctx) {
   std::vector<Finding> findings;

@@ -446,8 +446,12 @@ void functionalize_pass(pass::PassContext &ctx) {
   ir::Graph &graph = ctx.graph;
   bool any = false;
   std::vector<ir::Region *> nested;
+  std::vector<u8> known(ir::kMaxOpCode, 2); // per opcode: 0 nothing to do, 1 something, 2 not seen
   ir::walk(graph, [&](Op &op) {
-    any |= writes(op) || renames_in_place(op) || op.opcode() == ir::core_op::state;
+    u8 &here = known[ir::index(op.opcode())];
+    if (here == 2)
+      here = writes(op) || renames_in_place(op) || op.opcode() == ir::core_op::state;
+    any |= here != 0;
     for (ir::Region *r : op.regions())
       nested.push_back(r);
   });

@@ -90,11 +90,10 @@ void SizeSources::collect(ir::Graph &graph) {
   ir::walk(graph, [&](ir::Op &op) {
     for (ir::Region *nested : op.regions())
       enter(*nested);
-    PerRegion &r = regions_[op.parent()];
     for (Value &v : op.results()) {
       const bool number = !v.type().is_tensor();
       if (op.opcode() != ir::core_op::size && (number || !v.type().has_static_shape()))
-        add_value(ctx, r, &v);
+        add_value(ctx, regions_[op.parent()], &v);
       if (number)
         graph.set_type(&v, tensor_of_number(ctx, v.type()));
     }

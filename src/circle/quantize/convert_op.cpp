@@ -1,6 +1,7 @@
 #include "circle/quantize/convert_op.h"
 
 #include "circle/legalize/emit.h"
+#include "pass/erase_unused.h"
 
 #include <algorithm>
 #include <cmath>
@@ -325,7 +326,9 @@ void OpConverter::apply(Op &p) {
       v = ir::Builder(graph_, *p.parent(), &p).constant(store(*constant_of(v), step.type));
     else if (v->type() != step.type)
       v = make_quantize(graph_, p, v, step.type);
+    const Value *before = p.operand(step.operand);
     graph_.set_operand(&p, step.operand, v);
+    pass::erase_if_unused(graph_, before);
   }
   ++ctx_.counters.rewrites;
 }

@@ -18,11 +18,13 @@
 //   * a result quantized in several ways takes the finest, and the others are requantized from it
 // What has no such form keeps QUANTIZE and DEQUANTIZE around operators on reals.
 //
-// Cost: one walk in order; each operator is changed at most once, in place.
+// Cost: one walk in order; each operator is changed at most once, in place. What a change leaves
+// unused goes at once, so that no later pass goes through it.
 #include "circle/legalize/emit.h"
 #include "circle/passes.h"
 #include "circle/quantize/convert_op.h"
 #include "circle/quantize/storage.h"
+#include "pass/erase_unused.h"
 #include "quant/ledger.h"
 #include "quant/params.h"
 
@@ -81,7 +83,9 @@ private:
     if (ledger_)
       ledger_->moved(old, v);
     graph_.replace_all_uses(old, v);
+    Value *x = q.operand(0);
     graph_.erase(&q);
+    pass::erase_if_unused(graph_, x);
     ++ctx_.counters.rewrites;
   }
 
@@ -127,8 +131,10 @@ private:
     if (!parts.empty())
       return fold_constant(op, first, parts);
     for (u32 i = 0; i < op.num_operands(); ++i)
-      if (operands_[i] != op.operand(i))
+      if (Value *before = op.operand(i); operands_[i] != before) {
         graph_.set_operand(&op, i, operands_[i]);
+        pass::erase_if_unused(graph_, before);
+      }
     if (role.role == Role::Index)
       return;
     for (Value &v : op.results()) {
@@ -160,7 +166,7 @@ private:
     Value *x = q.operand(0);
     const ir::Type type = q.result()->type();
     if (!q.result()->has_uses())
-      return graph_.erase(&q);
+      return pass::erase_unused(graph_, q, [](Op &) {});
     if (x->type() == type)
       return replace(q, x);
     if (Value *s = stored(x)) {
@@ -168,6 +174,7 @@ private:
         return replace(q, s);
       if (is_per_tensor(s->type()) && is_per_tensor(type)) {
         graph_.set_operand(&q, 0, s);
+        pass::erase_if_unused(graph_, x);
         if (ledger_)
           ledger_->change(graph_, q, quant::Ledger::Change::Requantized, s->type(), type);
         ++ctx_.counters.rewrites;
