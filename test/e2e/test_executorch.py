@@ -149,8 +149,8 @@ def test_specs_and_partial_graphs(spec):
     lowered_program = Delegated(edge.exported_program())
     got, want = lowered_program.outputs(*inputs), module(*inputs)
     assert lowered_program.delegates >= 2
-    for g, w in zip(got, want, strict=True):
-        assert g.dtype == w.dtype and torch.allclose(g.float(), w.float(), rtol=1e-3, atol=0.05 if "INT" in spec else 1e-3)
+    for g, w in zip(got, want, strict=True):  # a step of 0.016, added up over six rows
+        assert g.dtype == w.dtype and torch.allclose(g.float(), w.float(), rtol=1e-3, atol=0.1 if "INT" in spec else 1e-3)
 
 
 @pytest.mark.skipif(drop_in.EthosUPartitioner is None or not shutil.which("vela"), reason="vela is not installed")
