@@ -14,7 +14,7 @@ OPERATORS = (1_000, 10_000, 100_000, 800_000)
 # The attention stack in three forms: chute's profile for it, and the Arm backend's (None: it takes no fake quantization).
 TOSA_STACKS = (("float", "fp", "FP"), ("fake16", "int+fp", None), ("int8", "int+fp", "INT+FP"))
 TOSA_BLOCKS = (1, 2, 4, 8, 16, 24, 32, 64, 470)
-LARGEST_ATTENTION = 500_000  # operators; the archive that they come from has 2 kB for each
+LONGEST_ARCHIVE = 100_000  # operators of one converted archive, which has 2 kB for each
 
 
 def say(text):
@@ -122,12 +122,17 @@ def convert(args, out):
 def attention_circle(args, operators):
     """The quantized attention stack as chute writes it, of about that many operators."""
     path = WORK / f"attention_{operators}.circle"
-    if not path.exists():
-        one = WORK / "one.circle"
-        run([args.chute, "convert", attention(1), "-o", one, "-q"])
-        told = subprocess.run([args.chute, "inspect", one, "--json"], capture_output=True, text=True, check=True).stdout
-        count = json.loads(told)["operators"]
-        run([args.chute, "convert", attention(max(1, round(operators / count))), "-o", path, "-q"])
+    if path.exists():
+        return path
+    if operators > LONGEST_ARCHIVE:  # copies of a shorter one, one behind the other
+        part = attention_circle(args, LONGEST_ARCHIVE)
+        run([args.chute, "merge", *[part] * -(-operators // LONGEST_ARCHIVE), "-o", path, "-q"])
+        return path
+    one, floats = WORK / "one.circle", ["--set", "quant_io=float"]
+    run([args.chute, "convert", attention(1), "-o", one, "-q", *floats])
+    told = subprocess.run([args.chute, "inspect", one, "--json"], capture_output=True, text=True, check=True).stdout
+    count = json.loads(told)["operators"]
+    run([args.chute, "convert", attention(max(1, -(-operators // count))), "-o", path, "-q", *floats])
     return path
 
 
@@ -136,7 +141,7 @@ def toolkit(args, out):
     for kind in ("clean", "redundant", "attention"):
         peers = {verb: Peer(args) for verb in ("verify", "optimize")}
         for operators in OPERATORS:
-            if operators > args.largest or (kind == "attention" and operators > LARGEST_ATTENTION):
+            if operators > args.largest:
                 continue
             target = WORK / "out.circle"
             model = attention_circle(args, operators) if kind == "attention" else circle_chain(operators, kind)

@@ -25,6 +25,13 @@ const std::vector<std::string> &optimize_pipeline(int level) {
           "cse",
           "optimize-circle",
           "cse",
+          "assign-layouts", // what sinking leaves, and what it moved past a split
+          "optimize-circle",
+          "cse",
+          "cse-structural",
+          "optimize-circle",
+          "cse",
+          "order-for-memory",
       },
   }};
   return pipelines[static_cast<size_t>(std::clamp(level, 0, 2))];

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <deque>
+#include <optional>
 
 namespace chute::circle {
 
@@ -104,8 +105,14 @@ public:
   ModelReader(ir::Context &ctx, const FileView &file, std::shared_ptr<const void> owner)
       : ctx_(ctx), file_(file), model_(*file.model), owner_(std::move(owner)) {}
 
-  Result<Model> run() {
+  /// With `only`, that subgraph is the main one and no other an entry.
+  Result<Model> run(std::optional<u32> only = {}) {
     const u32 count = model_.subgraphs()->size();
+    if (only && *only >= count)
+      return fail(ErrorKind::Usage, "circle.file.subgraph",
+                  "there is no subgraph " + std::to_string(*only), "model.subgraphs",
+                  "the file has " + std::to_string(count) + ", counted from 0");
+    main_ = only.value_or(0);
     auto origin = std::make_shared<Origin>();
     origin_ = origin.get();
     origin_->bytes = file_.bytes;
@@ -126,7 +133,7 @@ public:
     const std::vector<bool> named = subgraphs_with_signature();
     const std::vector<bool> called = called_subgraphs();
     for (u32 s = 0; s < count; ++s)
-      if (s == 0 || named[s] || (!reached_[s] && !called[s]))
+      if (only ? s == *only : s == 0 || named[s] || (!reached_[s] && !called[s]))
         if (Status ok = read_entry(s); !ok)
           return tl::unexpected(ok.error());
     read_signatures();
@@ -171,7 +178,7 @@ private:
     }
     entry_[root] = static_cast<u32>(origin_->graphs.size() - 1);
     set_interface(sub, nullptr, *graph);
-    if (root == 0) {
+    if (root == main_) {
       out_.subgraph_name = name;
       out_.graph = std::move(graph);
     } else {
@@ -231,7 +238,7 @@ private:
   void read_signatures() {
     for (u32 i = 0; i < size_of(model_.signature_defs()); ++i) {
       const cs::SignatureDef &def = *model_.signature_defs()->Get(i);
-      if (def.subgraph_index() >= entry_.size())
+      if (def.subgraph_index() >= entry_.size() || entry_[def.subgraph_index()] == kNoOrigin)
         continue;
       const cs::SubGraph &sub = *model_.subgraphs()->Get(def.subgraph_index());
       Signature signature;
@@ -260,15 +267,14 @@ private:
   std::shared_ptr<const void> owner_;
   Model out_;
   Origin *origin_ = nullptr;
+  u32 main_ = 0;
   u64 allowed_ = 0;           // operators that may still be read again
   std::vector<bool> reached_; // by subgraph
   std::vector<u32> entry_;    // by subgraph: the graph that starts there
 };
 
-} // namespace
-
-Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
-                         std::shared_ptr<const void> owner) {
+Result<Model> read_checked(ir::Context &ctx, std::span<const std::byte> bytes,
+                           std::shared_ptr<const void> owner, std::optional<u32> only) {
   register_dialect();
   if (auto copy = aligned_copy(bytes))
     owner = std::move(copy);
@@ -282,7 +288,19 @@ Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
   check_structure(*view, options, problems);
   if (!problems.all().empty())
     return tl::unexpected<Diagnostic>(problems.all().front());
-  return ModelReader(ctx, *view, std::move(owner)).run();
+  return ModelReader(ctx, *view, std::move(owner)).run(only);
+}
+
+} // namespace
+
+Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
+                         std::shared_ptr<const void> owner) {
+  return read_checked(ctx, bytes, std::move(owner), {});
+}
+
+Result<Model> read_subgraph_model(ir::Context &ctx, std::span<const std::byte> bytes,
+                                  std::shared_ptr<const void> owner, u32 subgraph) {
+  return read_checked(ctx, bytes, std::move(owner), subgraph);
 }
 
 Result<Model> read_model(ir::Context &ctx, const std::string &path) {

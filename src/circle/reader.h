@@ -69,6 +69,11 @@ Result<Model> read_model(ir::Context &ctx, std::span<const std::byte> bytes,
                          std::shared_ptr<const void> owner);
 Result<Model> read_model(ir::Context &ctx, const std::string &path);
 
+/// The same of one subgraph, with everything that it calls, as the main one; the rest of the file
+/// is left out. Also `circle.file.subgraph` (kind Usage): the file has no such subgraph.
+Result<Model> read_subgraph_model(ir::Context &ctx, std::span<const std::byte> bytes,
+                                  std::shared_ptr<const void> owner, u32 subgraph);
+
 /// The graph alone.
 Result<std::unique_ptr<ir::Graph>> read(ir::Context &ctx, const std::string &path);
 Result<std::unique_ptr<ir::Graph>> read(ir::Context &ctx, std::span<const std::byte> bytes,

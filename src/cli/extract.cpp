@@ -4,7 +4,9 @@
 
 #include "toolkit/model.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace chute::cli {
 
@@ -63,6 +65,7 @@ public:
     args.option("-o,--output", output_,
                 "Write here (.circle, or text for .ir); - for standard output", true);
     args.option("--signature", signature_, "Cut out of the subgraph of this signature");
+    args.option("--subgraph", subgraph_, "Cut out of the subgraph with this index (from 0)");
     args.option("--ops", ops_, "Positions of operators: 3,5-9,12:20 (ends included)");
     args.option("--names", selection_.names, "Operators whose results have these names (globs)");
     args.option("--module", selection_.modules, "Operators of these modules (prefixes of names)");
@@ -90,9 +93,21 @@ public:
       selection_.regex = true;
     }
     ir::Context ctx;
-    auto file = open_graph(ctx, model_, true, session);
+    if (subgraph_ != kWhole && !signature_.empty())
+      return session.fail(fail(ErrorKind::Usage, "cli.extract.mixed",
+                               "--subgraph and --signature both say which subgraph is meant", {},
+                               "give one of them")
+                              .value());
+    auto file = open_graph(ctx, model_, true, session,
+                           subgraph_ == kWhole ? std::optional<u32>()
+                                               : static_cast<u32>(std::min<u64>(subgraph_, ~0u)));
     if (!file)
       return session.fail(std::move(file.error()));
+    if (subgraph_ != kWhole && subgraph_ != 0 && file->format != FileFormat::Circle)
+      return session.fail(fail(ErrorKind::Usage, "cli.extract.subgraph",
+                               "a program of this format has one graph, which is subgraph 0", {},
+                               "leave --subgraph out")
+                              .value());
     if (!signature_.empty())
       if (Status s = choose_signature(file->model); !s)
         return session.fail(std::move(s.error()));
@@ -139,7 +154,9 @@ private:
 
   std::string model_;
   std::string output_;
+  static constexpr u64 kWhole = ~u64{0};
   std::string signature_;
+  u64 subgraph_ = kWhole;
   std::vector<std::string> ops_;
   std::vector<std::string> from_regex_;
   std::vector<std::string> to_regex_;

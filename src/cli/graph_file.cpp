@@ -44,8 +44,9 @@ Status lower_to_circle(ir::Graph &graph, Session &session) {
 }
 
 Status read_circle(ir::Context &ctx, std::span<const std::byte> bytes,
-                   std::shared_ptr<const void> owner, GraphFile &out) {
-  auto model = circle::read_model(ctx, bytes, std::move(owner));
+                   std::shared_ptr<const void> owner, std::optional<u32> subgraph, GraphFile &out) {
+  auto model = subgraph ? circle::read_subgraph_model(ctx, bytes, std::move(owner), *subgraph)
+                        : circle::read_model(ctx, bytes, std::move(owner));
   if (!model)
     return tl::unexpected(std::move(model.error()));
   out.model = std::move(*model);
@@ -79,7 +80,7 @@ Status to_stdout(const Result<std::vector<std::byte>> &bytes) {
 } // namespace
 
 Result<GraphFile> open_graph(ir::Context &ctx, const std::string &path, bool lower,
-                             Session &session) {
+                             Session &session, std::optional<u32> subgraph) {
   GraphFile out;
   Status status;
   if (path == "-") {
@@ -95,7 +96,7 @@ Result<GraphFile> open_graph(ir::Context &ctx, const std::string &path, bool low
           "a .pt2 can not be read from standard input: its weights are mapped from the file", {},
           "give the path of the archive");
     status = out.format == FileFormat::Circle
-                 ? read_circle(ctx, std::as_bytes(std::span(*owner)), owner, out)
+                 ? read_circle(ctx, std::as_bytes(std::span(*owner)), owner, subgraph, out)
                  : read_ir(ctx, path, *owner, out);
   } else {
     auto file = MappedFile::open(path);
@@ -104,7 +105,7 @@ Result<GraphFile> open_graph(ir::Context &ctx, const std::string &path, bool low
     out.file_bytes = (*file)->bytes().size();
     out.format = tell_format((*file)->text());
     if (out.format == FileFormat::Circle) {
-      status = read_circle(ctx, (*file)->bytes(), *file, out);
+      status = read_circle(ctx, (*file)->bytes(), *file, subgraph, out);
     } else if (out.format == FileFormat::Text) {
       status = read_ir(ctx, path, (*file)->text(), out);
     } else {

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/model_file.h"
 
+#include <optional>
 #include <string>
 
 namespace chute::cli {
@@ -18,9 +19,10 @@ struct GraphFile {
 
 /// Reads a `.circle`, `.tflite` or text IR file, or standard input (`-`). A `.pt2` archive is
 /// lowered to Circle first when `lower` is set, and otherwise read as it is. Warnings go to the
-/// session; errors as from the readers.
+/// session; errors as from the readers. `subgraph`: of a Circle file, that one with all it calls
+/// instead of the whole.
 Result<GraphFile> open_graph(ir::Context &ctx, const std::string &path, bool lower,
-                             Session &session);
+                             Session &session, std::optional<u32> subgraph = {});
 
 /// Writes a `.circle`, or text IR when the path ends in `.ir` or when a text goes to standard
 /// output (`-`).

@@ -21,7 +21,9 @@ public:
     return "  chute plan model.circle\n"
            "  chute plan model.circle --svg memory.svg --top 40\n"
            "  chute plan model.circle --in-place --alignment 16 --json | jq .arena\n"
-           "Operators run in the file's order. The lower bound is the most that lives at one time; "
+           "Operators run in the file's order; what a better one would take, and what any takes at "
+           "least, is "
+           "\nshown beside it. The lower bound is the most that lives at one time; "
            "the arena is\nwhat the placement found needs. Constants and variables are counted "
            "apart.";
   }
@@ -54,16 +56,18 @@ public:
     if (!svg_.empty())
       if (Status s = write_text(svg_, toolkit::plan_svg(report, model_)); !s)
         return session.fail(std::move(s.error()));
+    const toolkit::OrderReport other =
+        toolkit::plan_in_another_order(*file->model.graph, report, options_);
     // A picture on standard output is all that goes there.
     if (session.json)
-      print_json(report, svg_ == "-" ? stderr : stdout);
+      print_json(report, other, svg_ == "-" ? stderr : stdout);
     else if (svg_ != "-")
-      print_text(report);
+      print_text(report, other);
     return session.finish();
   }
 
 private:
-  void print_text(const toolkit::PlanReport &r) const {
+  void print_text(const toolkit::PlanReport &r, const toolkit::OrderReport &other) const {
     const double over =
         r.lower_bound
             ? 100.0 * (static_cast<double>(r.arena) / static_cast<double>(r.lower_bound) - 1)
@@ -73,6 +77,13 @@ private:
     std::printf("lower bound  %llu bytes, at step %llu%s%s\n", wide(r.lower_bound),
                 wide(r.peak_step), r.steps.empty() ? "" : ", ",
                 r.steps.empty() ? "" : r.steps[r.peak_step].c_str());
+    if (other.better)
+      std::printf(
+          "reordered    arena %llu bytes, lower bound %llu bytes (chute optimize -O2, or -p "
+          "order-for-memory)\n",
+          wide(other.plan.arena), wide(other.plan.lower_bound));
+    std::printf("any order    %llu bytes at least%s\n", wide(other.order_bound),
+                other.better ? "" : "; none better than this one was found");
     std::printf("no reuse     %llu bytes in %zu tensors, %llu more share an operand's memory\n",
                 wide(r.total), r.tensors.size(), wide(r.aliased));
     std::printf("constants    %llu bytes; variables %llu bytes\n", wide(r.constants),
@@ -99,7 +110,8 @@ private:
       std::printf("  ... %zu more (--top)\n", at_peak.size() - top_);
   }
 
-  static void print_json(const toolkit::PlanReport &r, std::FILE *to) {
+  static void print_json(const toolkit::PlanReport &r, const toolkit::OrderReport &other,
+                         std::FILE *to) {
     std::string out = "{";
     const auto number = [&](const char *key, u64 n) {
       out += (out.size() > 1 ? ",\"" : "\"") + std::string(key) + "\":" + std::to_string(n);
@@ -113,6 +125,10 @@ private:
     number("aliased", r.aliased);
     number("dynamic", r.dynamic);
     number("visited", r.work.ops_visited);
+    number("order_bound", other.order_bound);
+    out += ",\"reordered\":{\"arena\":" + std::to_string(other.plan.arena) +
+           ",\"lower_bound\":" + std::to_string(other.plan.lower_bound) +
+           ",\"better\":" + (other.better ? "true" : "false") + "}";
     out += ",\"method\":" + json_quote(r.method) + ",\n\"live\":[";
     for (size_t i = 0; i < r.live.size(); ++i)
       out += (i ? "," : "") + std::to_string(r.live[i]);

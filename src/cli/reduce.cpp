@@ -142,6 +142,7 @@ private:
       return "{\"operators\":" + std::to_string(s.operators) +
              ",\"outputs\":" + std::to_string(s.outputs) +
              ",\"constant_bytes\":" + std::to_string(s.constant_bytes) +
+             ",\"elements\":" + std::to_string(s.elements) +
              ",\"bytes\":" + std::to_string(s.bytes) + "}";
     };
     char text[256];

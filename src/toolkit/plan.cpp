@@ -1,8 +1,8 @@
 #include "toolkit/plan.h"
 
+#include "circle/activations.h"
 #include "circle/ops.h"
-#include "ir/sym_table.h"
-#include "ir/walk.h"
+#include "circle/passes.h"
 
 #include <algorithm>
 #include <map>
@@ -20,15 +20,6 @@ constexpr u64 kNever = ~u64{0};
 /// Pairs of tensors that live together, per tensor, up to which every pair is looked at.
 constexpr u64 kMostPairs = 256;
 
-bool is_view(const Op &op) {
-  switch (ir::index(op.opcode())) {
-  case ir::index(circle::op::RESHAPE):
-  case ir::index(circle::op::SQUEEZE):
-  case ir::index(circle::op::EXPAND_DIMS): return true;
-  default: return false;
-  }
-}
-
 class Lives {
 public:
   Lives(const ir::Graph &graph, const PlanOptions &options, PlanReport &report)
@@ -38,11 +29,11 @@ public:
   }
 
   void run() {
-    region_peaks();
+    region_peak_ = circle::work_memory(graph_, options_.alignment, report_.work);
     u64 steps = 0;
     for (const Op &op : graph_.body()) {
       step_[op.id()] = steps;
-      if (is_step(op)) {
+      if (circle::is_step(op)) {
         report_.steps.emplace_back(op.name());
         ++steps;
       }
@@ -63,41 +54,14 @@ public:
 private:
   static constexpr u32 kNone = ~u32{0};
 
-  static bool is_step(const Op &op) {
-    return !op.has(ir::trait::kConstant) && op.opcode() != ir::core_op::state &&
-           !op.has(ir::trait::kTerminator);
-  }
-
   u64 bytes_of(ir::Type t) {
-    if (!t || !t.is_tensor())
-      return 0;
-    const ir::SymTable &sym = graph_.context().sym();
-    u64 n = 1;
     bool dynamic = false;
-    for (ir::SymInt d : t.shape()) {
-      i64 extent = d.is_symbolic() ? 1 : d.value();
-      if (d.is_symbolic()) {
-        dynamic = true;
-        extent = sym.evaluate(d,
-                              [&](ir::SymInt s) -> std::optional<i64> {
-                                return std::max<i64>(1, sym.range(s).min);
-                              })
-                     .value_or(1);
-      }
-      // Sizes that no memory has are the same to every reader of the report.
-      n = __builtin_mul_overflow(n, static_cast<u64>(std::max<i64>(extent, 0)), &n) ||
-                  n > (u64{1} << 48)
-              ? u64{1} << 48
-              : n;
-    }
+    const u64 bytes = circle::activation_bytes(graph_.context().sym(), t, &dynamic);
     report_.dynamic += dynamic;
-    const int bits = ir::element_bits(t.element());
-    return bits ? (n * static_cast<u64>(bits) + 7) / 8 : 0;
+    return bytes;
   }
 
-  u64 aligned(u64 bytes) const {
-    return (bytes + options_.alignment - 1) / options_.alignment * options_.alignment;
-  }
+  u64 aligned(u64 bytes) const { return circle::aligned_bytes(bytes, options_.alignment); }
 
   /// The last step that reads a value, as far as the body goes; its own step without readers.
   u64 last_use(const Value &v, u64 defined) {
@@ -127,7 +91,7 @@ private:
   /// The slot whose memory a result may take over; kNone for none.
   u32 shared_slot(const Op &op, const Value &result) {
     const auto slot = [&](const Value *v) { return v ? slot_[v->id()] : kNone; };
-    if (options_.alias_views && is_view(op) && op.num_operands())
+    if (options_.alias_views && circle::is_view(op) && op.num_operands())
       return slot(op.operand(0));
     if (!options_.in_place || !op.has(ir::trait::kElementwise) || op.num_results() != 1)
       return kNone;
@@ -153,7 +117,7 @@ private:
       report_.variables += bytes_of(op.result()->type());
       return;
     }
-    if (!is_step(op))
+    if (!circle::is_step(op))
       return;
     const u64 step = step_[op.id()];
     for (const Value &r : op.results()) {
@@ -176,56 +140,12 @@ private:
     }
   }
 
-  /// What the regions of an operator need at most, the innermost first.
-  void region_peaks() {
-    std::vector<const Op *> with_regions;
-    ir::walk(graph_, [&](const Op &op) {
-      if (op.num_regions())
-        with_regions.push_back(&op);
-    });
-    for (size_t i = with_regions.size(); i-- > 0;) {
-      u64 peak = 0;
-      for (const ir::Region *r : with_regions[i]->regions())
-        peak = std::max(peak, region_peak(*r));
-      region_peak_[with_regions[i]] = peak;
-    }
-  }
-
-  u64 region_peak(const ir::Region &region) {
-    std::map<const Value *, u64> left; // uses that are still to come, within the region
-    u64 live = 0, peak = 0;
-    const auto start = [&](const Value &v) {
-      u64 uses = 0;
-      for (const ir::Use &u : v.uses())
-        uses += u.owner()->parent() == &region;
-      left[&v] = uses;
-      live += aligned(bytes_of(v.type()));
-    };
-    for (const Value *a : region.args())
-      start(*a);
-    peak = live;
-    for (const Op &op : region) {
-      if (!is_step(op))
-        continue;
-      ++report_.work.ops_visited;
-      for (const Value &r : op.results())
-        start(r);
-      const auto inner = region_peak_.find(&op);
-      peak = std::max(peak, live + (inner == region_peak_.end() ? 0 : inner->second));
-      for (const ir::Use &u : op.operand_uses())
-        if (const auto it = u.value() ? left.find(u.value()) : left.end();
-            it != left.end() && it->second && --it->second == 0)
-          live -= aligned(bytes_of(u.value()->type()));
-    }
-    return peak;
-  }
-
   const ir::Graph &graph_;
   const PlanOptions &options_;
   PlanReport &report_;
   std::vector<u32> slot_; // by Value::id: index into report_.tensors
   std::vector<u64> step_; // by Op::id
-  std::map<const Op *, u64> region_peak_;
+  boost::unordered_flat_map<const Op *, u64> region_peak_;
   u64 end_ = 0;
 };
 
@@ -462,6 +382,21 @@ PlanReport plan(const ir::Graph &graph, const PlanOptions &options) {
   for (size_t i = 0; i < report.tensors.size(); ++i)
     report.tensors[i].offset = best.offsets[i];
   return report;
+}
+
+OrderReport plan_in_another_order(ir::Graph &graph, const PlanReport &before,
+                                  const PlanOptions &options) {
+  OrderReport out;
+  out.order_bound = circle::order_bound(graph, out.plan.work);
+  Diagnostics none;
+  const pass::Settings settings;
+  WorkCounters work;
+  pass::PassContext ctx{graph, none, work, settings, {}, nullptr};
+  circle::order_for_memory(ctx);
+  out.plan = plan(graph, options);
+  out.plan.work += work;
+  out.better = out.plan.lower_bound < before.lower_bound;
+  return out;
 }
 
 } // namespace chute::toolkit

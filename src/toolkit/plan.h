@@ -57,6 +57,18 @@ struct PlanReport {
 /// own peak. O(n log n).
 PlanReport plan(const ir::Graph &graph, const PlanOptions &options = {});
 
+/// What another order of the operators gives.
+struct OrderReport {
+  PlanReport plan;     ///< in that order
+  u64 order_bound = 0; ///< no order needs less (tensors aligned to 64 bytes, views in place)
+  bool better = false; ///< its lower bound is below that of the order that the graph has
+};
+
+/// The plan after the pass `order-for-memory`, which changes the graph. `before` is the plan of the
+/// graph as it comes, with the same options. O(n log n).
+OrderReport plan_in_another_order(ir::Graph &graph, const PlanReport &before,
+                                  const PlanOptions &options = {});
+
 /// A self-contained picture: tensors as boxes over time and offset, the bytes in use as a line. The
 /// largest `most` tensors are drawn.
 std::string plan_svg(const PlanReport &report, const std::string &title, size_t most = 4000);

@@ -8,6 +8,7 @@
 #include "toolkit/cleanup.h"
 #include "toolkit/extract.h"
 #include "toolkit/model.h"
+#include "toolkit/shrink.h"
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -60,7 +61,8 @@ public:
                   "the test says no to the program as it came", {},
                   "the command has to exit with 0 while the program shows what you look for");
     const auto everything = {&Reducer::drop_extras, &Reducer::outputs, &Reducer::ranges,
-                             &Reducer::bypass,      &Reducer::zeros,   &Reducer::inputs};
+                             &Reducer::bypass,      &Reducer::shapes,  &Reducer::zeros,
+                             &Reducer::inputs};
     for (bool progress = true; progress && !stopped_;) {
       const u64 accepted = report_.accepted;
       for (const auto phase : everything)
@@ -121,6 +123,7 @@ private:
       }
     });
     out.outputs = s.model.graph->outputs().size();
+    out.elements = count_elements(*s.model.graph);
     out.bytes = bytes.size();
     return out;
   }
@@ -282,6 +285,24 @@ private:
               return cleanup(*m.graph).has_value();
             }))
           break;
+  }
+
+  /// Every size of a dimension as small as the fault allows: 1, 2, then half of it.
+  void shapes() {
+    for (const i64 from : look([](circle::Model &m) { return extents(*m.graph); }))
+      for (i64 size = from; size > 1 && !stopped_;) {
+        i64 now = 0;
+        for (const i64 to : {i64{1}, i64{2}, size / 2})
+          if (to < size && attempt([&](circle::Model &m) {
+                return shrink_extent(*m.graph, size, to) && cleanup(*m.graph).has_value();
+              })) {
+            now = to;
+            break;
+          }
+        if (now == 0)
+          break;
+        size = now;
+      }
   }
 
   static std::vector<Op *> constants(ir::Graph &graph) {

@@ -25,6 +25,7 @@ struct ReduceSize {
   u64 operators = 0;
   u64 outputs = 0;
   u64 constant_bytes = 0; ///< of constants that are not all zeros
+  u64 elements = 0;       ///< of inputs and results
   u64 bytes = 0;          ///< of the file
   friend auto operator<=>(const ReduceSize &, const ReduceSize &) = default;
 };
@@ -41,7 +42,8 @@ struct ReduceReport {
 /// The smallest program, as far as the search goes, for which `test` still says yes (delta
 /// debugging, Zeller and Hildebrandt 2002): subsets of outputs, ranges of operators cut out (what
 /// they gave becomes inputs), single operators replaced by an operand of the same type, constants
-/// set to zero or made inputs, metadata dropped. Rounds until one changes nothing. Deterministic if
+/// set to zero or made inputs, dimensions made smaller where the operators still fit, metadata
+/// dropped. Rounds until one changes nothing. Deterministic if
 /// the test is. Every candidate is a valid file; one that cannot be written is passed over.
 ///
 /// Errors: those of reading `bytes`; `toolkit.reduce.test` (kind Failure) when the test says no to

@@ -69,6 +69,43 @@ TEST_F(ReduceTest, KeepsWhatBelongsTogether) {
   EXPECT_EQ(r->after.operators, 2u);
 }
 
+/// Large tensors are made small: layers, reshapes and slices follow, what the fault needs stays.
+TEST_F(ReduceTest, MakesTensorsSmall) {
+  const std::string text = R"(graph @main(%x: f32[64,48]) -> ("y": f32[64,6,8], "z": f32[32,48]) {
+  %w = core.constant rand(1, -1.0, 1.0) : f32[48,48]
+  %a = circle.fully_connected(%x, %w, none) {keep_num_dims = true} : f32[64,48]
+  %s = core.constant dense<[64, 6, 8]> : i32[3]
+  %b = circle.reshape(%a, %s) {new_shape = [64, 6, 8]} : f32[64,6,8]
+  %y = circle.softmax(%b) {beta = 1.0} : f32[64,6,8]
+  %zero = core.constant dense<[0, 0]> : i32[2]
+  %size = core.constant dense<[32, 48]> : i32[2]
+  %z = circle.slice(%a, %zero, %size) : f32[32,48]
+  return %y, %z
+})";
+  ReduceOptions options;
+  options.text = true;
+  // The fault needs a layer whose result is reshaped to three dimensions, with three rows or more.
+  options.test = [](std::span<const std::byte> b) {
+    ir::Context ctx;
+    auto g = ir::parse(ctx, {reinterpret_cast<const char *>(b.data()), b.size()});
+    if (!g)
+      return false;
+    bool layer = false, view = false;
+    ir::walk(**g, [&](const ir::Op &op) {
+      layer = layer || op.opcode() == circle::op::FULLY_CONNECTED;
+      view = view || (op.opcode() == circle::op::RESHAPE && op.result()->type().rank() == 3 &&
+                      op.operand(0)->type().dim(0).value() >= 3);
+    });
+    return layer && view;
+  };
+  const auto r = reduce(bytes_of(text), options);
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(r->after.operators, 2u);
+  EXPECT_LE(r->after.elements, 3u * 3 * 4)
+      << std::string(reinterpret_cast<const char *>(r->bytes.data()), r->bytes.size());
+  EXPECT_EQ(r->before.elements, 64u * 48 * 3 + 64 * 48 + 32 * 48);
+}
+
 TEST_F(ReduceTest, IsDeterministicAndCountsItsTests) {
   std::vector<std::byte> first;
   u64 tests = 0;

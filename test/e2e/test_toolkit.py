@@ -5,6 +5,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
+import circle_features
 import flatbuffers
 import numpy as np
 import oracles
@@ -107,6 +108,31 @@ def test_extract_from_a_pt2_and_through_pipes(files, tmp_path):
         done = subprocess.run([CHUTE, "extract", "-", "--ops", "3-6", "-o", "-"], stdin=stream, capture_output=True)
     assert done.returncode == 0 and done.stdout == (tmp_path / "a.circle").read_bytes()
     assert b"4 of" in done.stderr
+
+
+def test_extract_from_a_subgraph_by_index(files, inputs, tmp_path):
+    """Entry points and subgraphs that operators call; the part computes what the whole file of it does."""
+    one, two = files / "mobilenet_small.circle", files / "decoder_small.circle"
+    chute("merge", one, two, "--mode", "signatures", "-o", tmp_path / "both.circle")
+    assert len(read(tmp_path / "both.circle").subgraphs) == 2
+    count = len(read(two).subgraphs[0].operators)
+    chute("extract", tmp_path / "both.circle", "--subgraph", "1", "--ops", f"0-{count - 1}", "-o", tmp_path / "part.circle")
+    chute("verify", tmp_path / "part.circle")
+    assert len(read(tmp_path / "part.circle").subgraphs) == 1
+    for g, w in zip(reference(tmp_path / "part.circle", inputs["decoder_small"]), reference(two, inputs["decoder_small"]), strict=True):
+        np.testing.assert_array_equal(g, w)
+    (tmp_path / "features.circle").write_bytes(circle_features.packed())
+    features = circle_features.model()
+    called = next(o.builtinOptions.bodySubgraphIndex for g in features.subgraphs for o in g.operators
+                  if hasattr(o.builtinOptions, "bodySubgraphIndex"))
+    made = report("extract", tmp_path / "features.circle", "--subgraph", str(called), "--ops", "0", "-o", tmp_path / "body.circle")
+    assert made["operators_before"] == len(features.subgraphs[called].operators)
+    chute("verify", tmp_path / "body.circle")
+    done = chute("extract", two, "--subgraph", "1", "--ops", "0", "-o", tmp_path / "no.circle", "--json", expect=2)
+    assert json.loads(done.stderr.splitlines()[0])["code"] == "circle.file.subgraph"
+    chute("extract", tmp_path / "both.circle", "--subgraph", "1", "--signature", "x", "--ops", "0", "-o", tmp_path / "no.circle", expect=2)
+    chute("extract", ROOT / "examples" / "decoder_small" / "model.pt2", "--subgraph", "1", "--ops", "0", "-o", tmp_path / "no.circle", expect=2)
+    assert not (tmp_path / "no.circle").exists()
 
 
 @pytest.mark.parametrize("arguments, code", [
@@ -339,12 +365,36 @@ def test_plan_to_standard_output_is_the_picture_alone(files):
     chute("plan", files / "decoder_small.circle", "--alignment", "3", expect=2)
 
 
+def test_plan_of_another_order(tmp_path):
+    """Branches whose order decides how much lives at a time: -O2 takes what `plan` promises, and the values stay."""
+    rows = ['graph @m(%x: f32[1,256]) -> ("y": f32[1,256]) {', "  %axis = core.constant dense<[0]> : i32[1]"]
+    wide = [f"w{i}" for i in range(6)]
+    rows += [f"  %{w} = circle.concatenation(%x, %x, %x) {{axis = 0}}\n  %e{w} = circle.{f}(%{w})"
+             for w, f in zip(wide, ("exp", "tanh", "sin", "cos", "abs", "logistic"))]
+    rows += [f"  %s{w} = circle.sum(%e{w}, %axis) {{keep_dims = true}}" for w in wide]
+    last = f"s{wide[0]}"
+    for w in wide[1:]:
+        rows.append(f"  %a{w} = circle.add(%{last}, %s{w})")
+        last = f"a{w}"
+    (tmp_path / "m.ir").write_text("\n".join(rows) + f"\n  return %{last}\n}}\n")
+    chute("optimize", tmp_path / "m.ir", "-O0", "-o", tmp_path / "m.circle")
+    chute("optimize", tmp_path / "m.circle", "-p", "order-for-memory", "-o", tmp_path / "o.circle")
+    before, after = report("plan", tmp_path / "m.circle"), report("plan", tmp_path / "o.circle")
+    assert before["reordered"]["better"] and not after["reordered"]["better"]
+    assert after["lower_bound"] == before["reordered"]["lower_bound"] < before["lower_bound"] / 2
+    assert before["order_bound"] <= after["lower_bound"] and "reordered" in chute("plan", tmp_path / "m.circle").stdout
+    x = [np.random.default_rng(0).standard_normal((1, 256), np.float32)]
+    for g, w in zip(reference(tmp_path / "o.circle", x), reference(tmp_path / "m.circle", x), strict=True):
+        np.testing.assert_array_equal(g, w)
+
+
 # --- reduce ----------------------------------------------------------------------------------------------------------
 
 def test_reduce_to_the_operator_that_the_command_looks_for(files, tmp_path):
     look = f"{CHUTE} inspect {{}} --ir | grep -q circle.softmax"
     made = report("reduce", files / "decoder_small.circle", "--test", look, "-o", tmp_path / "small.circle")
     assert made["after"]["operators"] == 1 and made["after"]["bytes"] < 2000 and made["tests"] < 100
+    assert made["after"]["elements"] <= 2 < made["before"]["elements"]
     chute("verify", tmp_path / "small.circle")
     assert not list(tmp_path.glob("*candidate*"))
     again = tmp_path / "again.circle"

@@ -15,7 +15,7 @@
 // as it is (moving it would add one); softmax when the last dimension moves. Ends because every
 // step moves a transpose towards the outputs.
 #include "circle/passes.h"
-#include "circle/passes/match.h"
+#include "circle/passes/layout_moves.h"
 
 #include <algorithm>
 
@@ -86,25 +86,14 @@ Value *follow(Op &op, Rewriter &rw, Value *v, size_t rank, std::span<const i64> 
     return v;
   SymDims shape(rank - given.size(), 1);
   shape.insert(shape.end(), given.begin(), given.end());
-  if (const ir::Constant *c = constant_of(v))
-    return dry ? v
-               : rw.before(op).constant(
-                     permuted(rw.graph(), *reshaped(rw.graph(), *c, shape), inv));
+  if (constant_of(v))
+    return dry ? v : moved_constant(rw, op, v, rank, inv);
   SymDims moved;
   for (i64 p : inv)
     moved.push_back(shape[static_cast<size_t>(p)]);
   if (!moves_only_ones(shape, inv) || count_symbolic(moved) > 1)
     return nullptr;
   return dry ? v : make_reshape(rw, op, v, moved);
-}
-
-void replace_transposed(Op &op, Rewriter &rw, Op *moved, std::span<const i64> perm) {
-  std::vector<Value *> results;
-  for (Value &v : moved->results())
-    results.push_back(make_transpose(rw, op, &v, perm));
-  for (u32 i = 0; i < op.num_results(); ++i)
-    rw.graph().set_type(results[i], op.result(i)->type());
-  rw.replace(op, results);
 }
 
 bool through_elementwise(Op &op, Rewriter &rw) {
@@ -140,124 +129,26 @@ bool through_elementwise(Op &op, Rewriter &rw) {
   return true;
 }
 
-bool through_concatenation(Op &op, Rewriter &rw) {
-  if (op.num_operands() == 0)
+/// Operators that one operand or several, all transposed alike, give their layout.
+bool through_mover(Op &op, Rewriter &rw) {
+  if (!can_move(op))
     return false;
-  const Transposed first = sinkable(op.operand(0));
-  if (!first)
-    return false;
-  const Dims inv = inverse(first.perm);
+  Transposed first;
   std::vector<Value *> operands;
-  for (const ir::Use &u : op.operand_uses()) {
-    const Transposed t = transposed(u.value());
-    if (t && t.perm == first.perm)
-      operands.push_back(t.source);
-    else if (constant_of(u.value()))
-      operands.push_back(u.value());
-    else
+  for (u32 i = 0; i < op.num_operands(); ++i) {
+    operands.push_back(nullptr);
+    if (!carries_layout(op, i))
+      continue;
+    const Transposed t = first ? transposed(op.operand(i)) : sinkable(op.operand(i));
+    if (!t || (first && t.perm != first.perm))
       return false;
+    if (!first)
+      first = t;
+    operands.back() = t.source;
   }
-  for (Value *&v : operands)
-    if (const ir::Constant *c = constant_of(v))
-      v = rw.before(op).constant(permuted(rw.graph(), *c, inv));
-  const auto slot = static_cast<u32>(op.def().attr_index("axis"));
-  i64 axis = op.attr(slot).as_int().value();
-  axis += axis < 0 ? op.result()->type().rank() : 0;
-  const Type type = permuted_type(rw.context(), op.result()->type(), inv);
-  Op *moved = recreate(rw, op, operands, std::span(&type, 1));
-  rw.graph().set_attr(moved, slot, Attr::of_int(first.perm[static_cast<size_t>(axis)]));
-  replace_transposed(op, rw, moved, first.perm);
-  return true;
-}
-
-Value *i32_constant(Op &op, Rewriter &rw, const Value *like, const Dims &values) {
-  std::vector<i32> v(values.begin(), values.end());
-  const Type type = rw.context().with_element(like->type(), ElementType::I32);
-  return rw.before(op).constant(rw.graph().add_copy(type, std::as_bytes(std::span<const i32>(v))));
-}
-
-/// `width` numbers per dimension in the operator's order, to the order before the transpose.
-std::optional<Dims> per_dimension(const Value *v, const Dims &perm, size_t width) {
-  const std::optional<Dims> given = int_constant(v);
-  if (!given || given->size() != perm.size() * width)
-    return {};
-  Dims out(given->size());
-  for (size_t i = 0; i < perm.size(); ++i)
-    for (size_t k = 0; k < width; ++k)
-      out[static_cast<size_t>(perm[i]) * width + k] = (*given)[i * width + k];
-  return out;
-}
-
-bool through_pad(Op &op, Rewriter &rw) {
-  const Transposed t = sinkable(op.operand(0));
-  const std::optional<Dims> pairs = t ? per_dimension(op.operand(1), t.perm, 2) : std::nullopt;
-  if (!pairs)
+  if (!first || !can_move(op, first.perm))
     return false;
-  std::vector<Value *> operands{t.source, i32_constant(op, rw, op.operand(1), *pairs)};
-  for (u32 i = 2; i < op.num_operands(); ++i)
-    operands.push_back(op.operand(i));
-  const Type type = permuted_type(rw.context(), op.result()->type(), inverse(t.perm));
-  replace_transposed(op, rw, recreate(rw, op, operands, std::span(&type, 1)), t.perm);
-  return true;
-}
-
-i64 permuted_bits(i64 mask, const Dims &perm) {
-  i64 out = 0;
-  for (size_t i = 0; i < perm.size(); ++i)
-    if (mask >> i & 1)
-      out |= i64{1} << perm[i];
-  return out;
-}
-
-bool through_strided_slice(Op &op, Rewriter &rw) {
-  const Transposed t = sinkable(op.operand(0));
-  if (!t || op.attr("ellipsis_mask").as_int() != SymInt(0) ||
-      op.attr("new_axis_mask").as_int() != SymInt(0) ||
-      op.attr("shrink_axis_mask").as_int() != SymInt(0))
-    return false;
-  std::vector<Value *> operands{t.source};
-  std::vector<Dims> lists;
-  for (u32 i = 1; i <= 3; ++i) {
-    std::optional<Dims> list = per_dimension(op.operand(i), t.perm, 1);
-    if (!list)
-      return false;
-    lists.push_back(std::move(*list));
-  }
-  for (u32 i = 1; i <= 3; ++i)
-    operands.push_back(i32_constant(op, rw, op.operand(i), lists[i - 1]));
-  const Type type = permuted_type(rw.context(), op.result()->type(), inverse(t.perm));
-  Op *moved = recreate(rw, op, operands, std::span(&type, 1));
-  for (const std::string_view name : {"begin_mask", "end_mask"}) {
-    const auto slot = static_cast<u32>(op.def().attr_index(name));
-    rw.graph().set_attr(moved, slot,
-                        Attr::of_int(permuted_bits(op.attr(slot).as_int().value(), t.perm)));
-  }
-  replace_transposed(op, rw, moved, t.perm);
-  return true;
-}
-
-bool through_softmax(Op &op, Rewriter &rw) {
-  const Transposed t = sinkable(op.operand(0));
-  if (!t || t.perm.back() != static_cast<i64>(t.perm.size()) - 1)
-    return false;
-  const Type type = permuted_type(rw.context(), op.result()->type(), inverse(t.perm));
-  replace_transposed(op, rw, recreate(rw, op, std::span(&t.source, 1), std::span(&type, 1)),
-                     t.perm);
-  return true;
-}
-
-bool through_split(Op &op, Rewriter &rw) {
-  const Transposed t = sinkable(op.operand(1));
-  const std::optional<Dims> axis = int_constant(op.operand(0));
-  if (!t || !axis || axis->size() != 1)
-    return false;
-  const i64 at = (*axis)[0] < 0 ? (*axis)[0] + static_cast<i64>(t.perm.size()) : (*axis)[0];
-  Value *operands[] = {i32_constant(op, rw, op.operand(0), {t.perm[static_cast<size_t>(at)]}),
-                       t.source};
-  std::vector<Type> types;
-  for (const Value &v : op.results())
-    types.push_back(permuted_type(rw.context(), v.type(), inverse(t.perm)));
-  replace_transposed(op, rw, recreate(rw, op, operands, types), t.perm);
+  replace_transposed(op, rw, recreate_moved(rw, op, operands, first.perm), first.perm);
   return true;
 }
 
@@ -289,7 +180,10 @@ bool through_reduction(Op &op, Rewriter &rw) {
   }
   for (i64 &a : *axes)
     a -= rank; // as legalization counts them
-  Value *operands[] = {t.source, i32_constant(op, rw, op.operand(1), *axes)};
+  const std::vector<i32> list(axes->begin(), axes->end());
+  const Type axes_type = rw.context().with_element(op.operand(1)->type(), ElementType::I32);
+  Value *operands[] = {t.source, rw.before(op).constant(rw.graph().add_copy(
+                                     axes_type, std::as_bytes(std::span(list))))};
   const Type type = permuted_type(rw.context(), op.result()->type(), inverse(perm));
   Op *moved = recreate(rw, op, operands, std::span(&type, 1));
   if (is_identity(perm))
@@ -303,11 +197,11 @@ const pass::PatternSet &patterns() {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     s.add("merge-transposes", {op::TRANSPOSE}, merge);
-    s.add("concatenation-of-transposes", {op::CONCATENATION}, through_concatenation);
-    s.add("pad-of-transpose", {op::PAD, op::PADV2, op::MIRROR_PAD}, through_pad);
-    s.add("slice-of-transpose", {op::STRIDED_SLICE}, through_strided_slice);
-    s.add("softmax-of-transpose", {op::SOFTMAX, op::LOG_SOFTMAX}, through_softmax);
-    s.add("split-of-transpose", {op::SPLIT}, through_split);
+    s.add("concatenation-of-transposes", {op::CONCATENATION}, through_mover);
+    s.add("pad-of-transpose", {op::PAD, op::PADV2, op::MIRROR_PAD}, through_mover);
+    s.add("slice-of-transpose", {op::STRIDED_SLICE}, through_mover);
+    s.add("softmax-of-transpose", {op::SOFTMAX, op::LOG_SOFTMAX}, through_mover);
+    s.add("split-of-transpose", {op::SPLIT}, through_mover);
     pass::Pattern reduce{"reduction-of-transpose", {}, through_reduction};
     pass::Pattern map{"elementwise-of-transposes", {}, through_elementwise};
     for (const ir::OpDef *def : ir::Registry::global().all()) {

@@ -1,0 +1,110 @@
+"""`chute optimize` on long Circle files: work follows size, clean files stay, redundant ones lose what TICO takes away.
+
+The files are those of `make bench`: chains of attention-like blocks, clean and with redundancies in every block, and the
+quantized attention stack.
+"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "bench"
+CHUTE = os.environ.get("CHUTE", str(ROOT / "build" / "dev" / "chute"))
+SIZES = (250, 500, 1000)
+COUNTERS = ("ops_visited", "patterns_tried", "rewrites", "enqueues", "bytes_hashed", "bytes_copied")
+sys.path.insert(0, str(ROOT / "test" / "e2e"))
+
+import oracles  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="there is no ../shared beside this checkout")
+
+
+def run(*arguments):
+    done = subprocess.run([CHUTE, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done
+
+
+def optimize(source, out, level):
+    """(operators before, after, {(position, pass, counter): value})"""
+    done = run("optimize", source, "-o", out, level, "--json", "--stats")
+    told = json.loads(done.stdout)
+    seen = {(i, p["pass"], c): p[c] for i, p in enumerate(json.loads(done.stderr)) for c in COUNTERS}
+    return told["operators_before"], told["operators_after"], seen
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("chains")
+
+    def chain(kind, size, quant="int16"):
+        path = folder / f"{kind}_{quant}_{size}.circle"
+        if not path.exists():
+            more = ["--dirt", "1", "--no-share"] if kind == "redundant" else []
+            subprocess.run([sys.executable, SHARED / "make_circle_chain.py", "--ops", str(size), "--quant", quant, *more, "-o", path],
+                           check=True, capture_output=True)
+        return path
+
+    def attention(blocks):
+        path = folder / f"attention_{blocks}.circle"
+        if not path.exists():
+            subprocess.run([sys.executable, SHARED / "tile_pt2.py", SHARED / "block_fq16.pt2", str(blocks), folder / "a.pt2"],
+                           check=True, capture_output=True)
+            run("convert", folder / "a.pt2", "-o", path, "-q")
+        return path
+    return lambda kind, size, *more: attention(size // 100) if kind == "attention" else chain(kind, size, *more)
+
+
+@pytest.mark.parametrize("level", ("-O1", "-O2"))
+@pytest.mark.parametrize("kind", ("clean", "redundant", "attention"))
+def test_counters_grow_linearly(files, tmp_path, kind, level):
+    sizes = (200, 400, 800) if kind == "attention" else SIZES
+    seen = [optimize(files(kind, size), tmp_path / "out.circle", level)[2] for size in sizes]
+    for key in seen[0]:
+        for before, after in zip(seen, seen[1:]):
+            assert after[key] <= 2.05 * before[key] + 64, (kind, level, key, [s[key] for s in seen])
+
+
+@pytest.mark.parametrize("level", ("-O1", "-O2"))
+def test_clean_files_stay(files, tmp_path, level):
+    before, after, seen = optimize(files("clean", 500), tmp_path / "out.circle", level)
+    assert before == after == 500
+    assert not any(n for (_, _, counter), n in seen.items() if counter == "rewrites")
+
+
+@pytest.mark.parametrize("quant", ("float32", "int16"))
+def test_redundant_files_lose_what_tico_takes_away(files, tmp_path, quant):
+    from tico.circle.cli.main import main as tico_circle
+    source = files("redundant", 250, quant)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert tico_circle(["optimize", str(source), "-o", str(tmp_path / "tico.circle")]) == 0
+    theirs = oracles.count_operators(tmp_path / "tico.circle")
+    x = np.random.default_rng(0)
+    values = [x.standard_normal(s).astype(t) if t == np.float32 else x.integers(-90, 90, s).astype(t)
+              for _, t, s in oracles.circle_inputs(source)]
+    for level in ("-O1", "-O2"):
+        out = tmp_path / "out.circle"
+        before, after, _ = optimize(source, out, level)
+        assert after <= theirs < before
+        run("verify", out)
+        ran = 0
+        for runtime in (oracles.run_reference, oracles.run_onert):
+            want, refused = oracles.apart(runtime, str(source), values)
+            if refused:
+                continue  # what the runtime can not do before says nothing
+            got, refused = oracles.apart(runtime, str(out), values)
+            assert not refused, (runtime.__name__, refused)
+            ran += 1
+            if quant == "float32":
+                assert not oracles.difference(got, want, 2e-5, 2e-6)[1], runtime.__name__
+            else:
+                # A sum of two equal products is one product of twice the weight: one rounding less.
+                assert all(np.abs(g.astype(int) - w.astype(int)).max() <= 1 for g, w in zip(got, want)), runtime.__name__
+        assert ran
