@@ -17,7 +17,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "bench"
 CHUTE = os.environ.get("CHUTE", str(ROOT / "build" / "dev" / "chute"))
-SIZES = (250, 500, 1000)
+BLOCKS = (12, 24, 48)
+PER_BLOCK = {"clean": 20, "redundant": 29, "attention": 100}  # operators, so that files hold whole blocks
 COUNTERS = ("ops_visited", "patterns_tried", "rewrites", "enqueues", "bytes_hashed", "bytes_copied")
 sys.path.insert(0, str(ROOT / "test" / "e2e"))
 
@@ -65,8 +66,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("level", ("-O1", "-O2"))
 @pytest.mark.parametrize("kind", ("clean", "redundant", "attention"))
 def test_counters_grow_linearly(files, tmp_path, kind, level):
-    sizes = (200, 400, 800) if kind == "attention" else SIZES
-    seen = [optimize(files(kind, size), tmp_path / "out.circle", level)[2] for size in sizes]
+    seen = [optimize(files(kind, n * PER_BLOCK[kind]), tmp_path / "out.circle", level)[2] for n in BLOCKS]
     for key in seen[0]:
         for before, after in zip(seen, seen[1:]):
             assert after[key] <= 2.05 * before[key] + 64, (kind, level, key, [s[key] for s in seen])
