@@ -20,10 +20,10 @@ test: ## everything that CI checks; one stage: tools/run-tests tree|unit|text|e2
 	@tools/bootstrap
 	@tools/run-tests
 
-generated: ## 50 random programs of every operator against PyTorch; SEED=n for other ones (test/e2e/operator_programs.py)
+generated: ## 50 random programs of every operator against PyTorch; SEED=n for other ones, OPERATORS="…" for some (test/e2e/generated_operators.py)
 	@tools/bootstrap
 	@cmake --preset dev > /dev/null && cmake --build --preset dev -j$(JOBS) --target chute
-	@$(VENV)/bin/python test/e2e/operator_programs.py --seed $(or $(SEED),0)
+	@$(VENV)/bin/python test/e2e/generated_operators.py --jobs $(JOBS) --seed $(or $(SEED),0) $(OPERATORS)
 
 bench: ## run the micro-benchmarks, then chute beside its peers into bench/results.md (an hour; BENCH="convert --no-peers")
 	@tools/bootstrap

@@ -35,7 +35,9 @@ void report_refusals(const ir::Graph &graph, const LegalizeState &state,
     const ir::Op *first;
     Refusal why;
     size_t count;
+    std::vector<std::string> modules; // of the other places, each once
   };
+  constexpr size_t kNamedModules = 50; // a longer list says no more
   std::vector<Group> groups;
   boost::unordered_flat_map<std::string, size_t> index;
   ir::walk(graph, [&](const ir::Op &op) {
@@ -51,13 +53,22 @@ void report_refusals(const ir::Graph &graph, const LegalizeState &state,
                                 "operators that have one"};
     auto [at, fresh] = index.try_emplace(target_name(op) + '\n' + why.reason, groups.size());
     if (fresh)
-      groups.push_back({&op, std::move(why), 0});
-    ++groups[at->second].count;
+      groups.push_back({&op, std::move(why), 0, {}});
+    Group &group = groups[at->second];
+    if (group.count++ && group.modules.size() < kNamedModules) {
+      std::string module = at_op(graph, op, ErrorKind::Unsupported, {}, {}, {}).module_path;
+      if (!module.empty() && (group.modules.empty() || group.modules.back() != module))
+        group.modules.push_back(std::move(module));
+    }
   });
   for (const Group &g : groups) {
     std::string text = g.why.reason;
-    if (g.count > 1)
-      text += " (" + std::to_string(g.count) + " places; the first is named)";
+    if (g.count > 1) {
+      text += " (" + std::to_string(g.count) + " places; the first is named";
+      for (const std::string &module : g.modules)
+        text += (&module == g.modules.data() ? "; also in " : ", ") + module;
+      text += g.modules.size() == kNamedModules ? ", …)" : ")";
+    }
     diagnostics.add(at_op(graph, *g.first, ErrorKind::Unsupported, std::string(code),
                           std::move(text), g.why.hint));
   }

@@ -30,6 +30,8 @@ const pass::PatternSet &decompose_rules() {
     add_custom_rules(set);
     add_recurrent_rules(set);
     add_static_resample_rules(set);
+    add_grid_sample_rules(set);
+    add_special_rules(set);
     add_loss_rules(set);
     add_composite_rules(set);
     add_position_rules(set);

@@ -7,6 +7,7 @@
 #include "aten/passes/passes.h"
 #include "pass/pass.h"
 
+#include <limits>
 #include <numbers>
 
 namespace chute::aten {
@@ -67,7 +68,12 @@ V erfinv_of(Emit &e) {
   V tail = polynomial(e, e.sub(root, 3.0),
                       {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844,
                        0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682});
-  return e.mul(e.where(e.lt(w, 5.0), middle, tail), x);
+  V y = e.mul(e.where(e.lt(w, 5.0), middle, tail), x);
+  // The polynomials say nothing at and beyond the ends.
+  const double inf = std::numeric_limits<double>::infinity();
+  V size = e.abs(x);
+  y = e.where(e.eq(size, 1.0), e.mul(x, inf), y);
+  return e.where(e.gt(size, 1.0), e.scalar_like(std::numeric_limits<double>::quiet_NaN(), y), y);
 }
 
 } // namespace

@@ -67,6 +67,8 @@ const ir::OpDef *functional_form(const Op &op) {
   if (const ir::OpDef *full =
           registry.find(name.substr(0, overload) + "Tensor_" + name.substr(overload)))
     return full;
+  if (!same && name.ends_with(".Tensor")) // floor_divide_.Tensor is floor_divide.default
+    return registry.find(name.substr(0, overload) + "default");
   if (same || !name.ends_with(".default"))
     return same;
   return registry.find(name.substr(0, name.size() - 7) + "int"); // transpose_ is transpose.int

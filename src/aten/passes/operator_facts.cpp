@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bitset>
 #include <string>
+#include <unordered_set>
 
 // What becomes of each operator: read from the tables and from the rules themselves, so that it
 // can not differ from what a conversion does.
@@ -61,9 +62,14 @@ std::vector<OperatorFacts> operator_facts() {
       f.fate = "quantization";
     else if (def->has(ir::trait::kRegions))
       f.fate = "control flow";
-    else if (!with_rule.empty()) {
+    for (const auto at : with_rule) {
+      const std::string_view name = rules.patterns()[at].name;
+      if (f.fate != "none" && f.fate != "rule")
+        break;
+      if (name == "wrap-dims") // leaves the operator where it was
+        continue;
       f.fate = "rule";
-      f.detail = rules.patterns()[with_rule.back()].name;
+      f.detail = name;
     }
     const auto *limit = std::find_if(std::begin(kLimits), std::end(kLimits),
                                      [&](const Limit &l) { return l.opcode == def->opcode; });
@@ -71,6 +77,14 @@ std::vector<OperatorFacts> operator_facts() {
       f.limits = limit->text;
     out.push_back(std::move(f));
   }
+  // An in-place form gets as far as its functional form.
+  std::unordered_set<std::string_view> lost;
+  for (const OperatorFacts &f : out)
+    if (f.fate == "none")
+      lost.insert(ir::Registry::global().def(f.opcode).name);
+  for (OperatorFacts &f : out)
+    if (f.fate == "in place" && lost.contains(f.detail))
+      f.fate = "none";
   std::sort(out.begin(), out.end(), [](const OperatorFacts &a, const OperatorFacts &b) {
     return ir::Registry::global().def(a.opcode).name < ir::Registry::global().def(b.opcode).name;
   });

@@ -94,14 +94,24 @@ Value *conv_2d(Emit &e, Value *x, Value *w, Value *bias, const Conv &c) {
                  type);
 }
 
-/// Zeros between the taps of a constant kernel [I, O, H, W], for dilated transposed convolutions.
+/// Zeros between the taps of a kernel [I, O, H, W], for dilated transposed convolutions.
 Value *spread(Emit &e, Value *w, const Dims &dilation) {
   if (dilation[0] == 1 && dilation[1] == 1)
     return w;
   const ir::Constant *c = constant_of(w);
-  if (!c || !c->has_data)
-    return e.unsupported("transposed, dilated and with a weight computed at run time");
-  return e.constant(pass::spread(e.graph(), *c, dilation));
+  if (c && c->has_data)
+    return e.constant(pass::spread(e.graph(), *c, dilation));
+  for (size_t i = 0; i < 2; ++i) {
+    Dims shape = static_dims(w);
+    i64 &taps = shape[i + 2];
+    const i64 outer = shape[0] * shape[1] * (i ? shape[2] : 1), inner = i ? 1 : shape[3];
+    const i64 reach = (taps - 1) * dilation[i] + 1;
+    w = e.reshape(w, Dims{outer, taps, 1, inner});
+    w = e.pad(w, {0, 0, 0, 0, 0, dilation[i] - 1, 0, 0});
+    taps *= dilation[i];
+    w = e.slice(e.reshape(w, shape), static_cast<i64>(i) + 2, 0, reach, 1);
+  }
+  return w;
 }
 
 /// x: NHWC; w: [I, O, H, W]; result NHWC. VALID over the uncropped output, then the padding cut

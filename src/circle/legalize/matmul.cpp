@@ -32,8 +32,17 @@ Value *linear(Emit &e) {
   Value *x = e.arg(0), *w = e.arg(1), *bias = e.arg(2);
   if (w->type().rank() != 2 || x->type().rank() < 1)
     return e.unsupported("with a weight that is no matrix", "use torch.matmul");
-  if (!ir::is_float(e.element()))
-    return e.unsupported("of integers", "use torch.matmul, or quantize the model");
+  if (!ir::is_float(e.element())) { // FULLY_CONNECTED has no integers but quantized ones
+    Value *rows = x;
+    if (x->type().rank() == 1)
+      rows = e.reshape(x, SymDims{1, x->type().dim(0)});
+    SymDims shape(rows->type().shape().begin(), rows->type().shape().end());
+    shape.back() = w->type().dim(0);
+    Value *y = e.typed(op::BATCH_MATMUL, {rows, e.transpose(w, {1, 0})}, {},
+                       e.context().tensor_type(e.element(), shape));
+    y = e.reshape(y, e.type().shape());
+    return bias ? e.add(y, bias) : y;
+  }
   if (!bias || fits_bias(bias, w))
     return fully_connected(e, x, w, bias);
   return e.add(fully_connected(e, x, w, nullptr), bias);

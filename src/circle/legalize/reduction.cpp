@@ -100,18 +100,20 @@ std::vector<Value *> top(Emit &e, i64 k, i64 dim, bool largest) {
   const i64 rank = x->type().rank();
   dim += dim < 0 ? rank : 0;
   if (rank == 0) {
+    if (k == 1)
+      return {x, e.constant_ints(e.type(1).element(), Dims{}, Dims{0})};
     e.unsupported("of a tensor without dimensions");
     return {};
   }
+  const ElementType element = x->type().element();
+  const bool widened = element == ElementType::Bool || element == ElementType::U8;
+  if (widened && !(k == 1 && element == ElementType::U8))
+    x = e.cast(x, ElementType::I32);
   if (k == 1) {
     Value *value = e.reduce(largest ? op::REDUCE_MAX : op::REDUCE_MIN, x, Dims{dim}, true);
     Value *index = e(largest ? op::ARG_MAX : op::ARG_MIN, {x, e.i32(dim)},
                      {{"output_type", of(e.type(1).element())}});
-    return {value, e.reshape(index, e.type(1).shape())};
-  }
-  if (!largest && !ir::is_float(x->type().element()) && !ir::is_signed(x->type().element())) {
-    e.unsupported("the smallest of unsigned values", "cast to int32 first");
-    return {};
+    return {e.cast(value, element), e.reshape(index, e.type(1).shape())};
   }
   Dims perm(static_cast<size_t>(rank));
   std::iota(perm.begin(), perm.end(), 0);
@@ -128,7 +130,7 @@ std::vector<Value *> top(Emit &e, i64 k, i64 dim, bool largest) {
   Value *values = both->result(0);
   if (!largest)
     values = e(op::NEG, {values});
-  return {e.transpose(values, perm),
+  return {e.transpose(e.cast(values, element), perm),
           e.transpose(e.cast(both->result(1), e.type(1).element()), perm)};
 }
 
@@ -144,7 +146,9 @@ std::vector<Value *> sort(Emit &e) {
   const i64 rank = e.arg(0)->type().rank();
   i64 dim = e.integer("dim");
   dim += dim < 0 ? rank : 0;
-  if (rank == 0 || e.arg(0)->type().dim(static_cast<int>(dim)).is_symbolic()) {
+  if (rank == 0)
+    return top(e, 1, 0, true);
+  if (e.arg(0)->type().dim(static_cast<int>(dim)).is_symbolic()) {
     e.unsupported("along a dimension known only at run time");
     return {};
   }

@@ -2,9 +2,10 @@
 //
 // torch takes source position = out * ratio (nearest), ratio from the scale factors when the caller
 // gave them, else in / out. Circle always uses in / out: where the two differ, nearest becomes
-// lookups of rows and columns, bilinear is refused.
+// lookups of rows and columns, bilinear two of each.
 #include "circle/legalize/window.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace chute::circle {
@@ -19,12 +20,8 @@ struct Sizes {
   double scale[2]; ///< factor given by the caller, 0 when there is none
 };
 
-bool read(Emit &e, Sizes &s) {
+void read(Emit &e, Sizes &s) {
   const Type in = e.arg(0)->type(), out = e.type();
-  if (!ir::is_float(e.element())) {
-    e.unsupported("of integers", "cast to float32 first");
-    return false;
-  }
   for (int i = 0; i < 2; ++i) {
     s.in[i] = in.dim(i + 2).is_static() ? in.dim(i + 2).value() : 0;
     s.out[i] = out.dim(i + 2).is_static() ? out.dim(i + 2).value() : 0;
@@ -36,7 +33,6 @@ bool read(Emit &e, Sizes &s) {
       s.scale[i] = factors.as_floats()[i];
   s.scale[0] = e.number("scales_h", s.scale[0]);
   s.scale[1] = e.number("scales_w", s.scale[1]);
-  return true;
 }
 
 /// Whether the plane's size is known now.
@@ -78,8 +74,7 @@ Dims sources(i64 in, i64 out, double scale) {
 
 Value *nearest(Emit &e) {
   Sizes s;
-  if (!read(e, s))
-    return nullptr;
+  read(e, s);
   if (!is_static(e))
     return resize_dynamic(e, s, op::RESIZE_NEAREST_NEIGHBOR, {});
   Value *x = e.transpose(e.arg(0), kToNhwc);
@@ -89,7 +84,7 @@ Value *nearest(Emit &e) {
     rows[i] = sources(s.in[i], s.out[i], s.scale[i]);
     plain = plain && rows[i] == sources(s.in[i], s.out[i], 0);
   }
-  if (plain) {
+  if (plain && ir::is_float(e.element())) {
     x = e(op::RESIZE_NEAREST_NEIGHBOR, {x, e.i32s({s.out[0], s.out[1]})});
   } else {
     for (int i = 0; i < 2; ++i)
@@ -98,21 +93,49 @@ Value *nearest(Emit &e) {
   return e.transpose(x, kToNchw);
 }
 
+/// One dimension by a factor that is not out / in: the two elements around each source position,
+/// half-pixel centers, weighted.
+Value *between(Emit &e, Value *x, int dim, i64 in, i64 out, double scale) {
+  const float step = scale > 0 ? static_cast<float>(1.0 / scale)
+                               : static_cast<float>(in) / static_cast<float>(out);
+  Dims low, high;
+  std::vector<double> near, far;
+  for (i64 i = 0; i < out; ++i) {
+    const float at = std::max(step * (static_cast<float>(i) + 0.5f) - 0.5f, 0.0f);
+    low.push_back(std::min(static_cast<i64>(at), in - 1));
+    high.push_back(std::min(low.back() + 1, in - 1));
+    far.push_back(std::clamp(at - static_cast<float>(low.back()), 0.0f, 1.0f));
+    near.push_back(1 - far.back());
+  }
+  Dims shape(4, 1);
+  shape[static_cast<size_t>(dim)] = out;
+  const auto part = [&](const Dims &rows, const std::vector<double> &weights) {
+    return e.mul(e(op::GATHER, {x, e.i32s(rows)}, {{"axis", of(static_cast<i64>(dim))}}),
+                 e.constant(x->type().element(), shape, weights));
+  };
+  return e.add(part(low, near), part(high, far));
+}
+
 Value *bilinear(Emit &e) {
   Sizes s;
-  if (!read(e, s))
-    return nullptr;
+  read(e, s);
+  if (!ir::is_float(e.element()))
+    return e.unsupported("of integers", "cast to float32 first");
   const bool corners = e.flag("align_corners");
   if (!is_static(e))
     return resize_dynamic(e, s, op::RESIZE_BILINEAR,
                           {{"align_corners", of(corners)}, {"half_pixel_centers", of(!corners)}});
-  for (int i = 0; i < 2 && !corners; ++i) {
-    const double exact = static_cast<double>(s.out[i]) / static_cast<double>(s.in[i]);
-    if (s.scale[i] > 0 && std::abs(s.scale[i] - exact) > 1e-6 * exact)
-      return e.unsupported("with a scale factor that does not give a whole size",
-                           "give the output size, or set recompute_scale_factor=True");
-  }
   Value *x = e.transpose(e.arg(0), kToNhwc);
+  bool exact = true;
+  for (int i = 0; i < 2 && !corners; ++i) {
+    const double ratio = static_cast<double>(s.out[i]) / static_cast<double>(s.in[i]);
+    exact = exact && (s.scale[i] <= 0 || std::abs(s.scale[i] - ratio) <= 1e-6 * ratio);
+  }
+  if (!exact) {
+    for (int i = 0; i < 2; ++i)
+      x = between(e, x, i + 1, s.in[i], s.out[i], s.scale[i]);
+    return e.transpose(x, kToNchw);
+  }
   x = e(op::RESIZE_BILINEAR, {x, e.i32s({s.out[0], s.out[1]})},
         {{"align_corners", of(corners)}, {"half_pixel_centers", of(!corners)}});
   return e.transpose(x, kToNchw);

@@ -56,19 +56,23 @@ Value *scatter_nd(Emit &e, Value *index, Value *updates, const Dims &shape) {
                  e.context().tensor_type(updates->type().element(), dims));
 }
 
+/// Which rows of a tensor of that shape are among index[k] (run time): bool[rows, 1, …].
+Value *rows_hit(Emit &e, Value *index, const Dims &shape) {
+  const Dims counts{index->type().dim(0).value()};
+  Value *ones = e.constant_ints(ElementType::I32, counts, Dims(static_cast<size_t>(counts[0]), 1));
+  Value *hits = scatter_nd(e, index, ones, {shape[0]});
+  Dims column(shape.size(), 1);
+  column[0] = shape[0];
+  return e.reshape(e(op::GREATER, {hits, e.like(hits, 0)}), column);
+}
+
 /// x with row index[k] (run time) replaced by row k of `values`, or with it added.
 Value *update_rows(Emit &e, Value *x, Value *index, Value *values, bool accumulate) {
   const Dims shape = static_dims(x);
   Value *sums = scatter_nd(e, index, values, shape);
   if (accumulate)
     return e.add(x, sums);
-  const Dims counts{index->type().dim(0).value()};
-  Value *ones = e.constant_ints(ElementType::I32, counts, Dims(static_cast<size_t>(counts[0]), 1));
-  Value *hits = scatter_nd(e, index, ones, {shape[0]});
-  Dims column(shape.size(), 1);
-  column[0] = shape[0];
-  Value *hit = e.reshape(e(op::GREATER, {hits, e.like(hits, 0)}), column);
-  return e.select(hit, sums, x);
+  return e.select(rows_hit(e, index, shape), sums, x);
 }
 
 template <bool accumulate>
@@ -158,12 +162,22 @@ Value *index_put(Emit &e) {
       values = e.reshape(e(op::BROADCAST_TO, {values, e.i32s(wanted)}), rows);
     return e.select(here, values, x);
   }
-  if (static_dims(values) != wanted)
-    values = e(op::BROADCAST_TO, {values, e.i32s(wanted)});
-  values = e.reshape(values, rows);
   Dims perm(in.size());
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm[0], perm[static_cast<size_t>(dim)]);
+  // One value may go to a position twice, which adding up would show.
+  if (values->type().num_elements() == 1 && n > 0 && !accumulate && !int_constant(index)) {
+    Value *p = e.reshape(index, Dims{n});
+    p = e.select(e(op::LESS, {p, e.like(p, 0)}), e.add(p, e.like(p, static_cast<double>(extent))),
+                 p);
+    Value *hit = rows_hit(e, p, {extent});
+    Dims line(in.size(), 1);
+    line[static_cast<size_t>(dim)] = extent;
+    return e.select(e.reshape(hit, line), e.reshape(values, Dims{}), x);
+  }
+  if (static_dims(values) != wanted)
+    values = e(op::BROADCAST_TO, {values, e.i32s(wanted)});
+  values = e.reshape(values, rows);
   x = e.transpose(x, perm);
   values = e.transpose(values, perm);
   Value *y = nullptr;

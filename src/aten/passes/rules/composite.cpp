@@ -43,7 +43,7 @@ V membership(Emit &e) {
   V x = e.in(0), found = nullptr;
   if (e.root().opcode() == op::isin_Tensor_Scalar) {
     const double value = e.number("test_element");
-    found = e.eq(x, value);
+    found = e.eq(value == std::floor(value) ? x : e.to_float(x), value);
   } else {
     V set = e.in(1);
     const ElementType t = common_element(x, set);
@@ -196,8 +196,14 @@ void add_composite_rules(pass::PatternSet &set) {
             V x = e.mul(e.to_float(e.in()), -std::numbers::sqrt2 / 2);
             return e.mul(e.op(op::erfc, {x}), 0.5);
           }>);
-  set.add("log-sigmoid-forward", {op::log_sigmoid_forward},
-          rule<[](Emit &e) { return Values{e.op(op::log_sigmoid, {e.in()}), nullptr}; }>);
+  set.add("log-sigmoid-forward", {op::log_sigmoid_forward}, rule<[](Emit &e) -> Values {
+            V y = e.op(op::log_sigmoid, {e.in()});
+            if (!e.used(1))
+              return {y, nullptr};
+            if (e.shape(1) != e.shape()) // of another device, which saves nothing
+              return {y, e.full(e.shape(1), 0.0, e.type(1).element())};
+            return {y, e.exp(e.neg(e.abs(e.up(e.in()))))};
+          }>);
   set.add("conv-tbc", {op::conv_tbc}, rule<conv_tbc>);
 }
 

@@ -140,6 +140,8 @@ V bilinear(Emit &e) {
 /// Squared differences summed over the last dimension of two broadcast operands.
 V distance(Emit &e, V diff, double p, bool keep) {
   const int last = diff->type().rank() - 1;
+  if (last < 0)
+    return p == 0 ? e.cast(e.ne(diff, 0.0), diff->type().element()) : e.abs(diff);
   if (p == 1)
     return e.sum(e.abs(diff), {last}, keep);
   if (p == 2)
@@ -271,7 +273,7 @@ void add_contraction_rules(pass::PatternSet &set) {
   set.add("bilinear", {op::bilinear}, rule<bilinear>);
   set.add("cdist", {op::cdist, op::u_cdist_forward}, rule<cdist>);
   set.add("pairwise-distance", {op::pairwise_distance}, rule<[](Emit &e) {
-            V diff = e.add(e.sub(e.in(0), e.in(1)), e.number("eps"));
+            V diff = e.add(e.to_float(e.sub(e.in(0), e.in(1))), e.number("eps"));
             return distance(e, diff, e.number("p"), e.flag("keepdim"));
           }>);
   set.add("trilinear", {op::u_trilinear}, rule<trilinear>);

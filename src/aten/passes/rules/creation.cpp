@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 // Tensors made from nothing: full, arange, or a constant that is computed here.
 namespace chute::aten {
@@ -54,9 +55,16 @@ V triangle(Emit &e, bool upper) {
 }
 
 /// PyTorch computes the upper half from the end.
+/// The ends of linspace and logspace, which PyTorch converts to the result's type first.
+std::pair<double, double> ends(Emit &e) {
+  const double start = e.number("start"), end = e.number("end");
+  return ir::is_float(e.type().element()) ? std::pair(start, end)
+                                          : std::pair(std::trunc(start), std::trunc(end));
+}
+
 V linspace(Emit &e) {
   const i64 steps = e.integer("steps");
-  const double start = e.number("start"), end = e.number("end");
+  const auto [start, end] = ends(e);
   const double step = steps > 1 ? (end - start) / double(steps - 1) : 0;
   std::vector<double> values;
   for (i64 i = 0; i < steps; ++i)
@@ -67,7 +75,8 @@ V linspace(Emit &e) {
 
 V logspace(Emit &e) {
   const i64 steps = e.integer("steps");
-  const double start = e.number("start"), end = e.number("end"), base = e.number("base");
+  const auto [start, end] = ends(e);
+  const double base = e.number("base");
   std::vector<double> values;
   for (i64 i = 0; i < steps; ++i)
     values.push_back(

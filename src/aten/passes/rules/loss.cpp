@@ -157,7 +157,7 @@ V cross_entropy(Emit &e) {
 V cosine_embedding(Emit &e) {
   V x = e.up(e.in(0)), y = e.up(e.in(1)), t = e.in(2);
   const auto squares = [&](V v) { // the epsilon is PyTorch's
-    return e.add(e.sum(e.mul(v, v), {v->type().rank() - 1}, false), 1e-12);
+    return e.add(e.to_float(e.sum(e.mul(v, v), {v->type().rank() - 1}, false)), 1e-12);
   };
   V product = e.mul(x, y);
   V cosine = e.div(e.sum(product, {product->type().rank() - 1}, false),
@@ -169,7 +169,7 @@ V cosine_embedding(Emit &e) {
 }
 
 V hinge_embedding(Emit &e) {
-  V x = e.up(e.in(0)), t = e.in(1);
+  V x = e.to_float(e.up(e.in(0))), t = e.in(1);
   V zero = e.scalar_like(0, x);
   V apart = e.maximum(e.rsub(e.number("margin"), x), 0.0);
   return reduced(e, e.add(e.where(e.ne(t, 1.0), apart, zero), e.where(e.ne(t, -1.0), x, zero)));
@@ -177,11 +177,11 @@ V hinge_embedding(Emit &e) {
 
 V margin_ranking(Emit &e) {
   V order = e.mul(e.neg(e.up(e.in(2))), difference(e));
-  return reduced(e, e.maximum(e.add(order, e.number("margin")), 0.0));
+  return reduced(e, e.maximum(e.add(e.to_float(order), e.number("margin")), 0.0));
 }
 
 V poisson_nll(Emit &e) {
-  V x = e.up(e.in(0)), t = e.up(e.in(1));
+  V x = e.to_float(e.up(e.in(0))), t = e.to_float(e.up(e.in(1)));
   V terms = e.flag("log_input") ? e.sub(e.exp(x), e.mul(t, x))
                                 : e.sub(x, e.mul(t, e.log(e.add(x, e.number("eps")))));
   if (e.flag("full")) { // Stirling's formula for log t!
@@ -195,7 +195,7 @@ V poisson_nll(Emit &e) {
 V triplet_margin(Emit &e) {
   const double p = e.number("p"), eps = e.number("eps");
   const auto distance = [&](V a, V b) {
-    V d = e.add(e.sub(e.up(a), e.up(b)), eps);
+    V d = e.add(e.to_float(e.sub(e.up(a), e.up(b))), eps);
     const SymInt last = d->type().rank() - 1;
     return e.op(op::linalg_vector_norm, {d},
                 {{"ord", Attr::of_float(p)}, {"dim", e.ctx().ints_attr(Shape{last})}});

@@ -80,6 +80,24 @@ Values by_sizes(Emit &e, int dim) {
   return e.split(e.in(), sizes, dim);
 }
 
+/// Python's slices between the bounds, which may fall: parts then are empty, or repeat elements.
+Values split_at(Emit &e) {
+  const int dim = e.dim("dim", e.in()->type().rank());
+  const SymInt n = e.in()->type().dim(dim);
+  const Shape bounds = e.sizes("indices");
+  bool rising = true;
+  for (size_t i = 0; i < bounds.size(); ++i)
+    rising &= bounds[i].is_static() && bounds[i].value() >= 0 &&
+              (i == 0 || bounds[i].value() >= bounds[i - 1].value());
+  if (rising)
+    return by_sizes(e, dim);
+  Values parts;
+  for (size_t i = 0; i <= bounds.size(); ++i)
+    parts.push_back(
+        e.slice(e.in(), dim, i ? bounds[i - 1] : SymInt(0), i < bounds.size() ? bounds[i] : n));
+  return parts;
+}
+
 Values unbind(Emit &e) {
   const int dim = e.dim("dim", e.in()->type().rank());
   Values out;
@@ -116,6 +134,8 @@ V at_least(Emit &e, V x, int rank) {
 V cat(Emit &e) {
   // Pieces without elements add nothing (PyTorch lets a [0] stand for "none yet" among any shapes).
   const int dim = e.wrap(e.attr("dim").as_int().value(), e.type().rank());
+  if (e.mul_sizes(e.shape()) == SymInt(0))
+    return e.full(e.shape(), 0, e.type().element());
   Values parts;
   bool changed = e.attr("dim").as_int() != SymInt(dim);
   for (V x : e.list(0)) {
@@ -326,8 +346,18 @@ V pad_dim(Emit &e, V x, int d, i64 front, i64 back, std::string_view mode) {
   return e.cat(parts, d);
 }
 
-V pad_mode(Emit &e, const std::vector<i64> &amounts, std::string_view mode) {
+V pad_mode(Emit &e, std::vector<i64> amounts, std::string_view mode) {
   V x = e.in();
+  // A wrapped border repeats what all the cropping leaves.
+  if (mode == "circular") {
+    std::vector<i64> crop = amounts;
+    for (size_t i = 0; i < crop.size(); ++i) {
+      crop[i] = std::min<i64>(amounts[i], 0);
+      amounts[i] -= crop[i];
+    }
+    if (std::ranges::any_of(crop, [](i64 a) { return a != 0; }))
+      x = e.pad(x, std::move(crop), Attr::of_int(0));
+  }
   for (size_t i = 0; i + 1 < amounts.size(); i += 2)
     if (amounts[i] || amounts[i + 1])
       x = pad_dim(e, x, e.in()->type().rank() - 1 - int(i / 2), amounts[i], amounts[i + 1], mode);
@@ -443,9 +473,9 @@ void add_movement_rules(pass::PatternSet &set) {
   set.add("select", {op::select_int}, rule<[](Emit &e) {
             return e.select(e.in(), e.dim("dim", e.in()->type().rank()), e.size("index"));
           }>);
-  set.add("split",
-          {op::split_Tensor, op::chunk, op::tensor_split_sections, op::tensor_split_indices},
+  set.add("split", {op::split_Tensor, op::chunk, op::tensor_split_sections},
           rule<[](Emit &e) { return by_sizes(e, e.dim("dim", e.in()->type().rank())); }>);
+  set.add("split-at", {op::tensor_split_indices}, rule<split_at>);
   set.add("split-one", {op::split_with_sizes},
           rule<[](Emit &e) { return e.root().num_results() == 1 ? Values{e.in()} : Values{}; }>);
   set.add("hsplit", {op::hsplit_int},

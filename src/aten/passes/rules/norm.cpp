@@ -70,9 +70,19 @@ V batch_norm(Emit &e) {
 
 Values native_batch_norm_stored(Emit &e) {
   Values out(e.root().num_results(), nullptr);
-  for (u32 i = 1; i < out.size(); ++i)
-    if (e.used(i))
+  for (u32 i = 1; i < out.size(); ++i) {
+    if (!e.used(i))
+      continue;
+    if (i >= 3) { // the functional form's running statistics stay
+      out[i] = e.in(i);
+      continue;
+    }
+    // Nothing is saved for a backward pass: PyTorch leaves these empty.
+    const Shape shape = e.shape(i);
+    if (e.mul_sizes(shape) != SymInt(0))
       return e.reject("saved statistics of a batch norm are used"), Values{};
+    out[i] = e.full(shape, 0.0, e.type(i).element());
+  }
   out[0] = batch_norm_stored(e, e.in(0), e.in(1), e.in(2), e.in(3), e.in(4), e.number("eps"));
   return out;
 }
@@ -156,15 +166,16 @@ double rms_eps(Emit &e) {
                                                       : 1.1920928955078125e-07;
 }
 
-V weight_norm(Emit &e) {
+/// The weight and the norms that it is scaled by.
+Values weight_norm(Emit &e) {
   V v = e.in(0), g = e.in(1);
   const int rank = v->type().rank(), dim = int(e.integer("dim"));
   Axes dims;
   for (int d = 0; d < rank; ++d)
     if (d != dim)
       dims.push_back(d);
-  V norm = e.sqrt(e.sum(e.mul(e.up(v), e.up(v)), dims, true));
-  return e.mul(e.up(v), e.div(e.up(g), norm));
+  V norm = dims.empty() ? e.abs(e.up(v)) : e.sqrt(e.sum(e.mul(e.up(v), e.up(v)), dims, true));
+  return {e.mul(e.up(v), e.div(e.up(g), norm)), norm};
 }
 
 } // namespace
@@ -198,19 +209,20 @@ void add_norm_rules(pass::PatternSet &set) {
                          {"eps", Attr::of_float(rms_eps(e))}});
           }>);
   set.add("rms-norm-fused", {op::u_fused_rms_norm}, rule<[](Emit &e) -> Values {
-            if (e.used(1))
-              return e.reject("the saved factor of an RMS norm is used"), Values{};
+            V factor = nullptr;
+            if (e.used(1)) {
+              V x = e.up(e.in());
+              Axes dims = e.all_dims(x->type().rank());
+              dims.erase(dims.begin(), dims.end() - i64(e.sizes("normalized_shape").size()));
+              factor = e.rsqrt(e.add(e.mean(e.mul(x, x), dims, true), rms_eps(e)));
+            }
             return {e.op(op::rms_norm, {e.in(0), e.in(1)},
                          {{"normalized_shape", e.attr("normalized_shape")},
                           {"eps", Attr::of_float(rms_eps(e))}}),
-                    nullptr};
+                    factor};
           }>);
-  set.add("weight-norm-interface", {op::u_weight_norm_interface}, rule<[](Emit &e) -> Values {
-            if (e.used(1))
-              return e.reject("the norms of a weight norm are used"), Values{};
-            return {weight_norm(e), nullptr};
-          }>);
-  set.add("weight-norm", {op::u_weight_norm}, rule<weight_norm>);
+  set.add("weight-norm-interface", {op::u_weight_norm_interface}, rule<weight_norm>);
+  set.add("weight-norm", {op::u_weight_norm}, rule<[](Emit &e) { return weight_norm(e)[0]; }>);
 }
 
 } // namespace chute::aten

@@ -65,7 +65,11 @@ V put_many(Emit &e) {
   Shape wanted(rest.begin(), rest.begin() + i64(before));
   wanted.insert(wanted.end(), at.begin(), at.end());
   wanted.insert(wanted.end(), rest.begin() + i64(before), rest.end());
-  values = e.expand(e.cast(values, x->type().element()), wanted);
+  values = e.cast(values, x->type().element());
+  // One value for all positions stays one: it may go to a position twice.
+  const bool single = e.mul_sizes(e.shape_of(values)) == SymInt(1);
+  V one = single ? e.view(values, {}) : nullptr;
+  values = e.expand(values, wanted);
   Axes to_front;
   for (size_t i = 0; i < at.size(); ++i)
     to_front.push_back(int(before + i));
@@ -80,7 +84,8 @@ V put_many(Emit &e) {
   rows.insert(rows.begin(), count);
   V moved = e.permute(x, order);
   const Shape moved_shape = e.shape_of(moved);
-  V y = e.op(op::index_put, {e.view(moved, flat), e.view(position, {count}), e.view(values, rows)},
+  V y = e.op(op::index_put,
+             {e.view(moved, flat), e.view(position, {count}), single ? one : e.view(values, rows)},
              {{"accumulate", Attr::of_bool(e.flag("accumulate"))}});
   return e.permute(e.view(y, moved_shape), back);
 }

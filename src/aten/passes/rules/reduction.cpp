@@ -98,6 +98,10 @@ V extreme(Emit &e, bool max) {
 }
 
 V any_all(Emit &e, bool any) {
+  // Unlike elsewhere, no dimensions are not all of them (PyTorch: allow_empty_dims).
+  if (has_attr(e, "dim") && e.attr("dim").kind() == ir::AttrKind::Ints &&
+      e.attr("dim").as_ints().empty())
+    return e.to_bool(e.in());
   const Axes dims = axes(e);
   const ir::OpCode core = any ? op::any_dims : op::all_dims;
   if (e.root().opcode() == core && canonical(e, dims) &&
@@ -216,8 +220,14 @@ V norm_rule(Emit &e) {
     return e.reject("a complex norm");
   x = e.cast(x, e.type().element());
   if (e.root().opcode() == op::linalg_norm && e.given("ord") &&
-      (e.given("dim") ? axes(e).size() : size_t(x->type().rank())) > 1)
-    return e.reject("a matrix norm");
+      (e.given("dim") ? axes(e).size() : size_t(x->type().rank())) > 1) {
+    const Axes dims = axes(e);
+    return e.op(op::linalg_matrix_norm, {x},
+                {{"ord", e.attr("ord")},
+                 {"dim", e.ctx().ints_attr(e.given("dim") ? e.sizes("dim")
+                                                          : Shape(dims.begin(), dims.end()))},
+                 {"keepdim", e.attr("keepdim")}});
+  }
   return norm(e, x, p, axes(e), keeps(e));
 }
 

@@ -21,6 +21,9 @@ std::vector<double> factors(Emit &e) {
 
 V resample(Emit &e, ir::OpCode code, bool corners) {
   V x = e.in();
+  const bool bytes = corners && e.type().element() == ElementType::U8;
+  if (bytes)
+    x = e.to_float(x);
   const int rank = e.type().rank();
   const Shape out = e.shape();
   Shape size(out.begin() + 2, out.end());
@@ -42,10 +45,14 @@ V resample(Emit &e, ir::OpCode code, bool corners) {
                     {"align_corners", e.attr("align_corners")},
                     {"scale_factors", scale}})
             : e.op(code, {x}, {{"output_size", e.ctx().ints_attr(size)}, {"scale_factors", scale}});
+  if (bytes)
+    y = e.op(op::floor, {e.add(y, 0.5)});
   return e.view(y, e.shape());
 }
 
 bool canonical(Emit &e) {
+  if (e.type().element() == ElementType::U8 && e.root().opcode() == op::upsample_bilinear2d_vec)
+    return false;
   const Attr size = e.attr("output_size");
   return size.kind() == ir::AttrKind::Ints && size.as_ints()[0] == e.type().dim(2) &&
          size.as_ints()[1] == e.type().dim(3);

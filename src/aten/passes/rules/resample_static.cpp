@@ -116,7 +116,9 @@ V antialiased(Emit &e, V x, int dim, i64 out, bool corners, std::optional<double
 enum class Mode : u8 { Nearest, NearestExact, Linear, Cubic, LinearAa, CubicAa };
 
 V resample(Emit &e, Mode mode) {
-  V x = e.up(e.in());
+  const bool bytes = e.type().element() == ElementType::U8;
+  const bool weighted = mode != Mode::Nearest && mode != Mode::NearestExact;
+  V x = weighted ? e.to_float(e.up(e.in())) : e.in();
   const int rank = e.type().rank();
   const bool corners = e.root().def().attr_index("align_corners") >= 0 && e.flag("align_corners");
   std::vector<double> factors;
@@ -143,6 +145,8 @@ V resample(Emit &e, Mode mode) {
     case Mode::CubicAa: x = antialiased(e, x, d, n, corners, f, true); break;
     }
   }
+  if (bytes && weighted) // a cubic overshoots
+    x = e.minimum(e.maximum(e.op(op::floor, {e.add(x, 0.5)}), 0.0), 255.0);
   return x;
 }
 
@@ -151,57 +155,8 @@ V resample_as(Emit &e) {
   return resample(e, M);
 }
 
-// --- grid sampling ------------------------------------------------------------------------------
-
-/// Grid coordinate in [-1, 1] to a position among `n` elements.
-V unnormalize(Emit &e, V g, i64 n, bool corners) {
-  return corners ? e.mul(e.add(g, 1.0), double(n - 1) / 2)
-                 : e.div(e.sub(e.mul(e.add(g, 1.0), double(n)), 1.0), 2.0);
-}
-
-/// x[N, C, H, W] at integer positions [N, Ho, Wo] (as floats); 0 outside when `zeros`.
-V sample_at(Emit &e, V x, V ix, V iy, bool zeros) {
-  const Shape s = e.shape_of(x), o = e.shape_of(ix);
-  const double h = double(s[2].value()), w = double(s[3].value());
-  V cx = e.minimum(e.maximum(ix, 0.0), w - 1), cy = e.minimum(e.maximum(iy, 0.0), h - 1);
-  V index = e.cast(e.add(e.mul(cy, w), cx), ElementType::I64);
-  const SymInt points = e.sym().mul(o[1], o[2]);
-  V at = e.expand(e.view(index, {s[0], 1, points}), {s[0], s[1], points});
-  V flat = e.view(x, {s[0], s[1], e.sym().mul(s[2], s[3])});
-  V value =
-      e.view(e.op(op::gather, {flat, at}, {{"dim", Attr::of_int(2)}}), {s[0], s[1], o[1], o[2]});
-  if (!zeros)
-    return value;
-  V inside = e.land(e.eq(cx, ix), e.eq(cy, iy));
-  return e.mul(value, e.cast(e.unsqueeze(inside, 1), value->type().element()));
-}
-
-V grid_sample(Emit &e) {
-  V x = e.up(e.in(0)), grid = e.up(e.in(1));
-  if (x->type().rank() != 4 || !x->type().has_static_shape())
-    return e.reject("grid sampling over other than planes of static size");
-  const i64 mode = e.integer("interpolation_mode"), padding = e.integer("padding_mode");
-  if (mode > 1 || padding > 1)
-    return e.reject("bicubic grid sampling, or reflected padding");
-  const bool corners = e.flag("align_corners"), zeros = padding == 0;
-  const i64 h = x->type().dim(2).value(), w = x->type().dim(3).value();
-  V ix = unnormalize(e, e.select(grid, 3, 0), w, corners);
-  V iy = unnormalize(e, e.select(grid, 3, 1), h, corners);
-  if (!zeros) {
-    ix = e.minimum(e.maximum(ix, 0.0), double(w - 1));
-    iy = e.minimum(e.maximum(iy, 0.0), double(h - 1));
-  }
-  if (mode == 1)
-    return sample_at(e, x, e.op(op::round, {ix}), e.op(op::round, {iy}), zeros);
-  V x0 = e.op(op::floor, {ix}), y0 = e.op(op::floor, {iy});
-  V x1 = e.add(x0, 1.0), y1 = e.add(y0, 1.0);
-  V right = e.sub(ix, x0), down = e.sub(iy, y0), left = e.sub(x1, ix), up = e.sub(y1, iy);
-  const auto corner = [&](V cx, V cy, V wx, V wy) {
-    return e.mul(sample_at(e, x, cx, cy, zeros), e.unsqueeze(e.mul(wx, wy), 1));
-  };
-  return e.add(e.add(corner(x0, y0, left, up), corner(x1, y0, right, up)),
-               e.add(corner(x0, y1, left, down), corner(x1, y1, right, down)));
-}
+// --- affine grids
+// ---------------------------------------------------------------------------------
 
 /// Coordinates of pixel centers (or corners) in [-1, 1].
 std::vector<double> base_line(i64 n, bool corners) {
@@ -215,16 +170,28 @@ std::vector<double> base_line(i64 n, bool corners) {
 
 V affine_grid(Emit &e) {
   const auto size = e.ints("size");
-  if (e.failed() || size.size() != 4)
-    return e.reject("an affine grid over other than planes of static size");
+  if (e.failed() || size.size() < 4)
+    return e.reject("an affine grid over a size that is not static");
   const bool corners = e.flag("align_corners");
-  const auto xs = base_line(size[3], corners), ys = base_line(size[2], corners);
+  const size_t n =
+      size.size() - 2; // spatial dimensions; coordinates are named from the last one on
+  std::vector<std::vector<double>> lines;
+  i64 points = 1;
+  for (size_t d = 0; d < n; ++d) {
+    lines.push_back(base_line(size[size.size() - 1 - d], corners));
+    points *= size[2 + d];
+  }
   std::vector<double> base;
-  for (double y : ys)
-    for (double x : xs)
-      base.insert(base.end(), {x, y, 1.0});
-  V theta = e.in();
-  V grid = e.constant(theta->type().element(), {1, size[2] * size[3], 3}, base);
+  for (i64 i = 0; i < points; ++i) {
+    i64 rest = i;
+    for (const auto &line : lines) {
+      base.push_back(line[size_t(rest % i64(line.size()))]);
+      rest /= i64(line.size());
+    }
+    base.push_back(1.0);
+  }
+  V theta = e.up(e.in());
+  V grid = e.constant(theta->type().element(), {1, points, i64(n) + 1}, base);
   return e.view(e.matmul(grid, e.transpose(theta, 1, 2)), e.shape());
 }
 
@@ -246,7 +213,6 @@ void add_static_resample_rules(pass::PatternSet &set) {
           rule<resample_as<Mode::LinearAa>>);
   set.add("bicubic-antialiased", {op::u_upsample_bicubic2d_aa_vec},
           rule<resample_as<Mode::CubicAa>>);
-  set.add("grid-sample", {op::grid_sampler, op::grid_sampler_2d}, rule<grid_sample>);
   set.add("affine-grid", {op::affine_grid_generator}, rule<affine_grid>);
 }
 
