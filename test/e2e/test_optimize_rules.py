@@ -108,6 +108,21 @@ graph @m(%x: f32[3,2]) -> ("y": f32[3,1]) {
   %y = circle.fully_connected(%m, %o, none)
   return %y
 }"""),
+    "layout-region": (8, 4, ["merge-transposes"], """
+graph @m(%x: f32[1,3,4,5], %y: f32[1,3,4,5]) -> ("a": f32[1,6,4,5], "b": f32[1,3,4,5]) {
+  %in = core.constant dense<[0, 2, 3, 1]> : i32[4]
+  %out = core.constant dense<[0, 3, 1, 2]> : i32[4]
+  %scale = core.constant dense<[1.0, 2.0, 3.0]> : f32[3]
+  %tx = circle.transpose(%x, %in)
+  %ty = circle.transpose(%y, %in)
+  %m = circle.mul(%tx, %scale)
+  %s = circle.add(%m, %ty)
+  %c = circle.concatenation(%s, %ty) {axis = 3}
+  %a = circle.transpose(%c, %out)
+  %n = circle.neg(%s)
+  %b = circle.transpose(%n, %out)
+  return %a, %b
+}"""),
     "dynamic-layer": (1, 5, ["legalize-dynamic-layers"], """
 graph @m(%x: f32[2,3,4], %w: f32[5,4], %b: f32[5]) -> ("y": f32[2,3,5]) {
   %y = circle.fully_connected(%x, %w, %b) {keep_num_dims = true, fused_activation_function = "RELU"}

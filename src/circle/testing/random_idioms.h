@@ -12,13 +12,15 @@ protected:
   using CircleMaker::CircleMaker;
 
   void idiom() {
-    switch (pick(0, 6)) {
+    switch (pick(0, 8)) {
     case 0:
     case 1: parallel(); break;
     case 2: stack(); break;
     case 3: heads(); break;
-    case 4: requantized(); break;
-    case 5: sigmoid(); break;
+    case 4:
+    case 5: requantized(); break;
+    case 6: sigmoid(); break;
+    case 7: layouts(); break;
     default: legacy_gelu();
     }
   }
@@ -88,6 +90,32 @@ private:
     return p;
   }
 
+  /// Operators between transposes and their inverses.
+  void layouts() {
+    ir::Value *x = value([](const ir::Value *v) { return is_f32(v) && v->type().rank() > 1; });
+    if (!x)
+      return;
+    const auto rank = static_cast<size_t>(x->type().rank());
+    const Shape in = permutation(rank);
+    Shape out(rank);
+    for (size_t i = 0; i < rank; ++i)
+      out[static_cast<size_t>(in[i])] = static_cast<i64>(i);
+    if (chance(5))
+      std::swap(out[0], out[1]);
+    ir::Value *y = matching(x);
+    ir::Value *v = transpose(x, in), *w = y ? transpose(y, in) : nullptr;
+    for (i64 steps = pick(1, 3); v && steps > 0; --steps)
+      switch (pick(0, 4)) {
+      case 0: v = w ? op(op::SUB, {v, w}) : nullptr; break;
+      case 1: v = op(op::MUL, {v, floats({dims(v).back()}, [&] { return number(); })}); break;
+      case 2: v = op(op::SOFTMAX, {v}, {{"beta", ir::Attr::of_float(1.0)}}); break;
+      case 3: v = join({v, v}, pick(0, static_cast<i64>(rank) - 1)); break;
+      default: v = op(op::TANH, {v});
+      }
+    if (v)
+      transpose(v, out);
+  }
+
   void stack() {
     ir::Value *x = any_f32();
     ir::Value *y = x ? matching(x) : nullptr;
@@ -137,6 +165,9 @@ private:
   void requantized() {
     ir::Value *x =
         value([](const ir::Value *v) { return v->type().quant() && v->type().rank() > 0; });
+    for (ir::Value *arg : graph_->body().args())
+      if (!x && arg->type().quant())
+        x = arg;
     if (!x || x->type().element() != ir::ElementType::I8)
       return;
     const Shape s = dims(x);
@@ -160,6 +191,8 @@ private:
       break;
     }
     default: {
+      if (own.quant()->scales[0] != 0.5f)
+        return;
       ir::Value *v = typed(op::ADD, {x, x}, stored(s, 1.0f, pick(-1, 1)));
       typed(op::QUANTIZE, {v}, stored(s, one_of({0.75f, 2.0f}), 0));
     }

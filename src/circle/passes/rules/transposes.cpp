@@ -126,6 +126,7 @@ void merge_transposes(pass::PassContext &ctx) {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     add_transpose_rules(s);
+    add_layout_region_rules(s);
     return s;
   }();
   ctx.run(set);
