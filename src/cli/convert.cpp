@@ -42,6 +42,9 @@ public:
         "Accelerator that Vela compiles a .tosa or .pte for: ethos-u55-128, ethos-u85-256, …");
     args.choice("--io-layout", io_layout_, {"nchw", "nhwc"},
                 "Order of rank-4 inputs and outputs of a TOSA file (default nchw, PyTorch's)");
+    args.option("--sizes", sizes_,
+                "Numbers for symbolic sizes in a TOSA file, e.g. s77=2,s0=8 (default: those that "
+                "the export's example inputs had)");
     args.option("--state", state_,
                 "What becomes of buffers that the program writes: drop (default) or io");
     args.option("--report", report_, "Write the file's interface to this JSON file");
@@ -79,6 +82,11 @@ public:
                    io_layout_, "name the output model.tosa");
     if (!io_layout_.empty())
       options.pipeline.settings["io_layout"] = io_layout_;
+    if (!sizes_.empty() && !tosa)
+      return usage(session, "cli.output.sizes", "a Circle file keeps symbolic sizes", sizes_,
+                   "name the output model.tosa");
+    if (!sizes_.empty())
+      options.pipeline.settings["sizes"] = sizes_;
     if (!profile_.empty())
       options.pipeline.settings["tosa_profile"] = profile_;
     quant::Ledger ledger;
@@ -157,7 +165,7 @@ private:
   std::string input_;
   std::string output_;
   std::string model_;
-  std::string profile_, target_, io_layout_;
+  std::string profile_, target_, io_layout_, sizes_;
   std::string report_;
   std::string quant_report_;
   std::string state_;

@@ -51,13 +51,9 @@ public:
     if (accelerator) {
       if (auto known = ethosu::parse_accelerator(target_); !known)
         return session.fail(std::move(known.error()));
-      // What the whole family executes; limits of one member are Vela's to name (convert --target).
-      options.requirements = "tosa-1.0+int+int16+int4";
-      if (target_.starts_with("ethos-u85"))
-        options.requirements += "+cf";
-    } else if (target_ != "tosa" && tosa) {
-      options.requirements = target_;
     }
+    if (target_ != "tosa" && (tosa || accelerator))
+      options.requirements = target_;
     const auto target = target_ == "circle" ? convert::Target::Circle : convert::Target::Tosa;
     convert::Explanation e;
     if (!convert::explain_pt2(input_, target, options, session.diagnostics, e))

@@ -19,6 +19,9 @@ constexpr std::string_view kSettings[] = {
     "quant_io",
     "state",
     "tosa_profile",
+    "sizes",
+    "size_hints",
+    "target",
     // The switches of TICO's configuration (circle/passes/tico_switches.cpp).
     "circle_optimize",
     "convert_expand_to_slice_cat",
@@ -29,7 +32,7 @@ constexpr std::string_view kSettings[] = {
     "legalize_causal_mask_value",
     "remove_constant_input",
 };
-constexpr size_t kFirstSwitch = 7;
+constexpr size_t kFirstSwitch = 10;
 
 bool is_setting(std::string_view name) {
   return std::find(std::begin(kSettings), std::end(kSettings), name) != std::end(kSettings);

@@ -158,6 +158,7 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
   pt2::ReadOptions read;
   read.threads = options.threads;
   read.model = options.model;
+  read.size_hints = target != Target::Circle;
   pt2::Summary summary;
   auto found = [&] {
     const TraceScope scope("read");
@@ -174,6 +175,8 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
 
   start = Trace::now_us();
   std::vector<std::string> passes = core_aten_pipeline();
+  if (target != Target::Circle)
+    passes.insert(passes.begin(), "fix-sizes"); // shapes are static in TOSA
   const std::vector<std::string> &lowering =
       target == Target::Circle ? circle_pipeline() : tosa_pipeline();
   const pass::Settings &settings = options.pipeline.settings;
@@ -183,6 +186,8 @@ bool convert_pt2(const std::string &from, const std::string &to, Target target,
       passes.push_back(name);
   phase(passes.front());
   pass::PipelineOptions pipeline = options.pipeline;
+  if (target != Target::Circle)
+    add_tosa_settings(summary.size_hints, pipeline.settings);
   pipeline.after_pass = [&](const pass::PassRecord &record, const ir::Graph &g) {
     if (options.pipeline.after_pass)
       options.pipeline.after_pass(record, g);

@@ -33,7 +33,8 @@ struct ConvertOptions {
   /// "ethos-u55-128" and its kin: Vela compiles the TOSA file, its figures go to the report, and an
   /// ExecuTorch program holds its commands. Empty: none.
   std::string accelerator;
-  /// What a TOSA program has to keep to ("tosa-1.0+int"), for explain_pt2(). Empty: anything.
+  /// What a TOSA program has to keep to ("tosa-1.0+int", "ethos-u55-128"), for explain_pt2().
+  /// Empty: anything.
   std::string requirements;
   /// Verification after each pass, statistics, limits, settings, a callback per pass.
   pass::PipelineOptions pipeline;

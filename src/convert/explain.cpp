@@ -6,6 +6,7 @@
 #include "ir/walk.h"
 #include "pt2/reader.h"
 #include "tosa/coverage.h"
+#include "tosa/npu.h"
 #include "tosa/target.h"
 #include "tosa/writer.h"
 
@@ -103,10 +104,13 @@ void collect(const Diagnostics &said, std::set<std::string, std::less<>> &report
 }
 
 /// Each node against the target. What fails is one problem per node.
-void place(const ir::Graph &graph, const tosa::Target &target, const std::string &from,
-           Explanation &out) {
-  for (tosa::Coverage &c : tosa::coverage(graph, target)) {
-    Placement p{std::move(c.node), std::move(c.module_path), std::move(c.emitted), {}};
+void place(const ir::Graph &graph, const tosa::Target &target, std::optional<tosa::Npu> npu,
+           const std::string &from, Explanation &out) {
+  tosa::Coverages all = tosa::coverage(graph, target, npu);
+  for (const tosa::Partition &p : all.partitions)
+    out.partitions.push_back({p.nodes, p.operators});
+  for (tosa::Coverage &c : all.rows) {
+    Placement p{std::move(c.node), std::move(c.module_path), std::move(c.emitted), {}, c.partition};
     if (c.failed) {
       p.failed = c.failed->clause;
       Diagnostic d;
@@ -146,7 +150,10 @@ std::string operator_of(const Diagnostic &d) {
 bool explain_pt2(const std::string &from, Target target, const ConvertOptions &options,
                  Diagnostics &diagnostics, Explanation &out) {
   std::optional<tosa::Target> required;
-  if (!options.requirements.empty()) {
+  const std::optional<tosa::Npu> npu = tosa::npu_of(options.requirements);
+  if (npu) {
+    required = tosa::npu_target(*npu);
+  } else if (!options.requirements.empty()) {
     auto parsed = tosa::parse_target(options.requirements);
     if (!parsed) {
       diagnostics.add(std::move(parsed.error()));
@@ -158,6 +165,7 @@ bool explain_pt2(const std::string &from, Target target, const ConvertOptions &o
   pt2::ReadOptions read;
   read.threads = options.threads;
   read.model = options.model;
+  read.size_hints = target != Target::Circle;
   pt2::Summary summary;
   auto graph = pt2::read(ctx, from, diagnostics, read, &summary);
   if (!graph) {
@@ -170,10 +178,13 @@ bool explain_pt2(const std::string &from, Target target, const ConvertOptions &o
 
   std::set<std::string, std::less<>> reported;
   std::vector<pass::PassRecord> records;
+  pass::PipelineOptions pipeline = options.pipeline;
+  if (target != Target::Circle)
+    add_tosa_settings(summary.size_hints, pipeline.settings);
   const auto run = [&](const std::string &pass) {
     Diagnostics said;
     said.set_file(from);
-    pass::run_pipeline(**graph, {pass}, said, options.pipeline, records);
+    pass::run_pipeline(**graph, {pass}, said, pipeline, records);
     collect(said, reported, out);
     if (!said.has_errors())
       return true;
@@ -187,14 +198,15 @@ bool explain_pt2(const std::string &from, Target target, const ConvertOptions &o
   };
   const std::vector<std::string> &lowering =
       target == Target::Circle ? circle_pipeline() : tosa_pipeline();
-  bool going = std::all_of(core_aten_pipeline().begin(), core_aten_pipeline().end(), run);
+  bool going = target == Target::Circle || run("fix-sizes");
+  going = going && std::all_of(core_aten_pipeline().begin(), core_aten_pipeline().end(), run);
   going = going && std::all_of(lowering.begin(), lowering.end(), run);
   if (out.stopped_after.starts_with("legalize"))
     out.stopped_after.clear(); // nothing was missed
   if (!going || !out.problems.empty())
     return true;
   if (required)
-    place(**graph, *required, from, out);
+    place(**graph, *required, npu, from, out);
   out.output_operators = count_operators(**graph);
   out.output_bytes = size_of_file(**graph, target);
   return true;

@@ -27,6 +27,13 @@ struct Placement {
   std::string module_path;
   std::vector<std::string> emitted; ///< "CONV2D 1x8x8x16 f32", in order
   std::string failed;               ///< the clause that is not met; empty: the target takes it
+  int partition = -1;               ///< of Explanation::partitions; -1: it stays on the CPU
+};
+
+/// Nodes that the target can run at one go.
+struct PlacedTogether {
+  u64 nodes = 0;
+  u64 operators = 0; ///< of the output
 };
 
 /// What a conversion would do, found out without writing anything.
@@ -53,12 +60,13 @@ struct Explanation {
   /// Of every node that is left after lowering, when requirements were given. Those that fail would
   /// stay on the CPU.
   std::vector<Placement> placements;
+  std::vector<PlacedTogether> partitions;
 };
 
 /// Reads the archive and runs the target's whole pipeline in memory, going on after operators that
 /// have no lowering so that all of them are found in one run. What lowers but does not meet
 /// `options.requirements` is a problem too (codes `tosa.profile`, `tosa.version`, `tosa.level`,
-/// `tosa.types`). False when the archive can not be
+/// `tosa.types`, `tosa.ethosu`). False when the archive can not be
 /// read, or the requirements are malformed (the reason is in `diagnostics`); otherwise everything
 /// found is in `out`.
 bool explain_pt2(const std::string &from, Target target, const ConvertOptions &options,

@@ -117,11 +117,17 @@ std::string explanation_json(const std::string &input, Target target, const Expl
     out += (i ? ",\n " : "") + ("{\"node\":" + json_quote(p.node)) +
            ",\"module\":" + json_quote(p.module_path) +
            ",\"accepted\":" + (p.failed.empty() ? "true" : "false") +
-           ",\"failed\":" + json_quote(p.failed) + ",\"emitted\":[";
+           ",\"failed\":" + json_quote(p.failed) +
+           ",\"partition\":" + (p.partition < 0 ? "null" : std::to_string(p.partition)) +
+           ",\"emitted\":[";
     for (size_t k = 0; k < p.emitted.size(); ++k)
       out += (k ? "," : "") + json_quote(p.emitted[k]);
     out += "]}";
   }
+  out += "],\n\"partitions\":[";
+  for (size_t i = 0; i < e.partitions.size(); ++i)
+    out += (i ? "," : "") + ("{\"nodes\":" + std::to_string(e.partitions[i].nodes)) +
+           ",\"operators\":" + std::to_string(e.partitions[i].operators) + "}";
   return out + "]}\n";
 }
 
@@ -160,9 +166,12 @@ std::string explanation_text(const std::string &input, Target target, const Expl
   for (const Placement &p : e.placements)
     taken += p.failed.empty() ? 1 : 0;
   out += "placement: " + std::to_string(taken) + " of " + std::to_string(e.placements.size()) +
-         " nodes on the target, the others on the CPU\n";
+         " nodes on the target in " + std::to_string(e.partitions.size()) +
+         (e.partitions.size() == 1 ? " partition" : " partitions") + ", the others on the CPU\n";
   for (const Placement &p : e.placements) {
-    out += p.failed.empty() ? "  target  " : "  cpu     ";
+    std::string where = p.partition < 0 ? "cpu" : "target " + std::to_string(p.partition);
+    where.resize(std::max<size_t>(where.size() + 2, 11), ' ');
+    out += "  " + where;
     out += p.node + (p.module_path.empty() ? "" : " (" + p.module_path + ")") + ": ";
     for (size_t k = 0; k < p.emitted.size(); ++k)
       out += (k ? ", " : "") + p.emitted[k];

@@ -42,6 +42,14 @@ bool is_optimization(std::string_view pass) {
   return pass == "sink-transposes" || pass == "optimize-circle";
 }
 
+void add_tosa_settings(const std::vector<std::pair<std::string, i64>> &size_hints,
+                       pass::Settings &settings) {
+  settings["target"] = "tosa";
+  std::string &text = settings["size_hints"];
+  for (const auto &[name, value] : size_hints)
+    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(value);
+}
+
 const std::vector<std::string> &tosa_pipeline() {
   static const std::vector<std::string> passes{
       "drop-mutations",     // a block returns the user's outputs only
@@ -54,9 +62,11 @@ const std::vector<std::string> &tosa_pipeline() {
       "tosa-sink-layouts",  // neighbours that agree on a layout need no transposes between them
       "tosa-fold-scale",    // per-channel scale and shift move into weights and bias
       "tosa-simplify",      // what is left over
+      "tosa-fit-profile",   // --profile fp: integers move as floats
       "cse",
       "tosa-quantize-interface", // i8 in, i8 out
       "tosa-identities",         // an input that is an output, an output listed twice
+      "tosa-check-profile",      // what the profile asked for does not have is an error
   };
   return passes;
 }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "pass/pass.h"
+
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace chute::convert {
@@ -15,6 +18,11 @@ bool is_optimization(std::string_view pass);
 
 /// From core ATen to a Circle graph that is ready to be written.
 const std::vector<std::string> &circle_pipeline();
+
+/// What passes on the way to TOSA want to know: how files are called in messages, and the sizes
+/// that the archive hints at, for `fix-sizes`, which runs first.
+void add_tosa_settings(const std::vector<std::pair<std::string, i64>> &size_hints,
+                       pass::Settings &settings);
 
 /// From core ATen to a TOSA graph that is ready to be written.
 const std::vector<std::string> &tosa_pipeline();

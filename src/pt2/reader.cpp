@@ -1,7 +1,10 @@
 #include "pt2/reader.h"
 
+#include "ir/context.h"
+#include "ir/sym_table.h"
 #include "pt2/archive_c.h"
 #include "pt2/import.h"
+#include "pt2/size_hints.h"
 #include "pt2/unpickle.h"
 
 namespace chute::pt2 {
@@ -171,6 +174,8 @@ Result<std::unique_ptr<ir::Graph>> read_bytes(ir::Context &ctx, std::span<const 
   Importer importer(*graph, *doc, **payloads, options, diagnostics);
   if (Status status = importer.run(s); !status)
     return tl::unexpected(status.error());
+  if (options.size_hints && !ctx.sym().symbols().empty())
+    s.size_hints = size_hints(doc->text);
   return graph;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace chute::pt2 {
@@ -22,6 +23,8 @@ struct ReadOptions {
   bool check_json = true;
   /// Compare the CRC-32 of weights too. Reads every byte.
   bool check_weights = false;
+  /// Fill Summary::size_hints.
+  bool size_hints = false;
   /// Deflated members that inflate to more are refused.
   u64 max_inflated = u64{1} << 34;
 };
@@ -36,6 +39,8 @@ struct Summary {
   char generation = 'C'; ///< archive layout: 'A' up to torch 2.7, 'B' 2.8, 'C' 2.9 and later
   u64 json_bytes = 0;
   u64 nodes = 0;
+  /// Sizes that are symbols, with what the export's example inputs had, when asked for.
+  std::vector<std::pair<std::string, i64>> size_hints;
   /// A graph in which in-place operators still change their operands.
   bool is_training_dialect() const {
     for (const std::string &v : verifiers)

@@ -232,7 +232,8 @@ std::optional<Violation> check_operator(const Op &op, const Target &target) {
   return target.level_8k ? check_level(op) : std::nullopt;
 }
 
-void validate(const ir::Graph &graph, const Target &target, Diagnostics &diagnostics) {
+void validate(const ir::Graph &graph, const Target &target, Diagnostics &diagnostics,
+              ErrorKind kind, std::string_view hint) {
   struct Finding {
     const Op *first;
     Violation why;
@@ -255,8 +256,8 @@ void validate(const ir::Graph &graph, const Target &target, Diagnostics &diagnos
     if (f.count > 1)
       text += " (" + std::to_string(f.count) + " places; the first is named)";
     const bool profile = f.why.code == "tosa.profile";
-    diagnostics.add(pass::at_op(graph, *f.first, ErrorKind::Failure, f.why.code, std::move(text),
-                                profile ? "name a target that has it" : ""));
+    diagnostics.add(pass::at_op(graph, *f.first, kind, f.why.code, std::move(text),
+                                profile ? std::string(hint) : std::string()));
   }
 }
 

@@ -21,8 +21,10 @@ std::optional<Violation> check_operator(const ir::Op &op, const Target &target);
 
 /// Checks every operator of a graph against the target: version, profiles and extensions by element
 /// types, level limits. One error per operator and clause, the first of each kind of operator named
-/// with its place, the rest counted.
-void validate(const ir::Graph &graph, const Target &target, Diagnostics &diagnostics);
+/// with its place, the rest counted. `hint` says what to do about a missing profile or extension.
+void validate(const ir::Graph &graph, const Target &target, Diagnostics &diagnostics,
+              ErrorKind kind = ErrorKind::Failure,
+              std::string_view hint = "name a target that has it");
 
 /// Checks a TOSA file: structure (see reader.h), every operator's result types against its operands
 /// and attributes (`tosa.operator.contract`), and the target. Linear in the file's size.

@@ -126,6 +126,54 @@ PROGRAMS = {
 }
 
 
+def int16(f, in_scale, out_scale):
+    return Apply(lambda x: grid(f(grid(x, in_scale, 0, torch.int16)), out_scale, 0, torch.int16))
+
+
+def near_constant(*shape):
+    """Rows of very different spread, some of them of equal elements: the epsilon decides there."""
+    spread = torch.tensor([0.0, 1e-3, 0.03, 0.3, 3.0]).reshape(-1, 1)
+    return torch.cat([X(*shape) * s + 0.4 for s in spread])
+
+
+class Normalize(nn.Module):
+    """Normalizations with weights of both signs, nothing quantized between their steps."""
+
+    def __init__(self, norm, in_scale, out_scale, zero, dtype=torch.int8):
+        super().__init__()
+        self.norm, self.grids = norm, ((in_scale, zero, dtype), (out_scale, -zero, dtype))
+        with torch.no_grad():
+            for i, p in enumerate(norm.parameters()):
+                p.uniform_(-2, 2, generator=torch.Generator().manual_seed(i))
+
+    def forward(self, x):
+        return grid(self.norm(grid(x, *self.grids[0])), *self.grids[1])
+
+
+PROGRAMS |= {
+    "softmax": (Apply(lambda x: grid(torch.softmax(grid(x, 0.03, 4), -1), 1 / 256, -128)), (X(2, 5, 16),)),
+    "softmax_steep": (Apply(lambda x: grid(torch.softmax(grid(x, 0.5, 4), -1), 1 / 256, -128)), (X(2, 5, 100) * 20,)),
+    "softmax_flat": (Apply(lambda x: grid(torch.softmax(grid(x, 0.0001, 4), 1), 1 / 512, -128)), (X(1, 300, 2) / 100,)),
+    "softmax_all_equal": (Apply(lambda x: grid(torch.softmax(grid(x, 0.03), -1), 1 / 256, -128)), (torch.ones(3, 7),)),
+    "softmax_middle_axis": (Apply(lambda x: grid(torch.softmax(grid(x, 0.03, 4), 1), 1 / 256, -128)), (X(2, 9, 4),)),
+    "softmax_16_bits": (int16(lambda x: torch.softmax(x, -1), 3e-4, 1 / 32768), (X(2, 5, 16) * 3,)),
+    "softmax_16_bits_long": (int16(lambda x: torch.softmax(x, -1), 1e-3, 1 / 32768), (X(2, 2000) * 8,)),
+    "layer_norm": (Normalize(nn.LayerNorm(16), 0.03, 0.03, 4), (X(2, 5, 16),)),
+    "layer_norm_plain": (Normalize(nn.LayerNorm(64, elementwise_affine=False), 0.02, 0.03, -7), (X(3, 64),)),
+    "layer_norm_of_any_spread": (Normalize(nn.LayerNorm(32), 0.03, 0.03, 4), (near_constant(2, 32),)),
+    "layer_norm_two_axes": (Normalize(nn.LayerNorm((6, 20)), 0.03, 0.04, 0), (X(2, 6, 20),)),
+    "layer_norm_long": (Normalize(nn.LayerNorm(4096), 0.03, 0.04, 0), (X(2, 4096),)),
+    "layer_norm_16_bits": (Normalize(nn.LayerNorm(48), 2e-4, 3e-4, 0, torch.int16), (X(3, 48),)),
+    "layer_norm_16_bits_of_any_spread": (Normalize(nn.LayerNorm(32), 4e-4, 3e-4, 0, torch.int16), (near_constant(2, 32),)),
+    "rms_norm": (Normalize(nn.RMSNorm(40), 0.03, 0.04, 3), (X(3, 40),)),
+    "bilinear_one_pixel": (Apply(lambda x: grid(F.interpolate(grid(x, 0.03, 6), size=(4, 6), mode="bilinear", align_corners=True),
+                                               0.03, 6)), (X(1, 3, 1, 1),)),
+    "bilinear_one_row": (Apply(lambda x: grid(F.interpolate(grid(x, 0.03, 6), size=(5, 6), mode="bilinear"), 0.03, 6)),
+                         (X(1, 3, 1, 3),)),
+    "bilinear_16_bits": (int16(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), 2e-4, 2e-4), (X(1, 3, 4, 4),)),
+}
+
+
 def lower(module, inputs, tmp_path, profile="int"):
     """(file, report, the finished process) of one conversion."""
     model, out, note = tmp_path / "m.pt2", tmp_path / "m.tosa", tmp_path / "m.json"

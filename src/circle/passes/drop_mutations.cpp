@@ -1,4 +1,5 @@
-// drop-mutations: a Circle subgraph returns the user's outputs; it has no way to write back.
+// drop-mutations: a Circle subgraph, or a TOSA block, returns the user's outputs; it has no way to
+// write back.
 //
 //   outputs of kind BufferMutation or InputMutation → removed, with a warning for each
 //   core.state                                      → core.constant of its initial value
@@ -10,7 +11,8 @@
 //
 // each called by the buffer's name; what a buffer starts with is then the caller's first value.
 //
-// The warnings (`circle.mutation.buffer`, `circle.mutation.input`) name what is no longer written.
+// The warnings (`circle.mutation.buffer`, `circle.mutation.input`; with the setting target=tosa
+// `tosa.mutation.buffer`, `tosa.mutation.input`) name what is no longer written.
 #include "circle/passes.h"
 
 #include "ir/builder.h"
@@ -20,16 +22,20 @@ namespace chute::circle {
 
 namespace {
 
-Diagnostic warning(const ir::OutputInfo &o) {
+Diagnostic warning(const ir::OutputInfo &o, bool tosa) {
   const bool buffer = o.kind == ir::OutputKind::BufferMutation;
+  const std::string file = tosa ? "a TOSA file" : "a Circle file";
   Diagnostic d;
   d.severity = Severity::Warning;
   d.kind = ErrorKind::None;
-  d.code = buffer ? "circle.mutation.buffer" : "circle.mutation.input";
+  if (tosa)
+    d.code = buffer ? "tosa.mutation.buffer" : "tosa.mutation.input";
+  else
+    d.code = buffer ? "circle.mutation.buffer" : "circle.mutation.input";
   d.object = o.target;
-  d.message = buffer ? "the program writes this buffer; a Circle file keeps no state, so every run "
-                       "starts from the initial value"
-                     : "the program writes this input; a Circle file leaves its inputs alone";
+  d.message = buffer ? "the program writes this buffer; " + file +
+                           " keeps no state, so every run starts from the initial value"
+                     : "the program writes this input; " + file + " leaves its inputs alone";
   d.hint =
       "--state io makes it an input and an output; or make the new value an output of the model";
   return d;
@@ -70,6 +76,8 @@ void expose_state(pass::PassContext &ctx) {
 } // namespace
 
 void drop_mutations(pass::PassContext &ctx) {
+  const auto target = ctx.settings.find("target");
+  const bool tosa = target != ctx.settings.end() && target->second == "tosa";
   if (const auto it = ctx.settings.find("state"); it != ctx.settings.end() && it->second == "io")
     return expose_state(ctx);
   ir::Graph &graph = ctx.graph;
@@ -91,7 +99,7 @@ void drop_mutations(pass::PassContext &ctx) {
   std::vector<ir::Value *> values;
   for (const ir::OutputInfo &o : graph.outputs()) {
     if (o.kind == ir::OutputKind::BufferMutation || o.kind == ir::OutputKind::InputMutation) {
-      ctx.diagnostics.add(warning(o));
+      ctx.diagnostics.add(warning(o, tosa));
       continue;
     }
     kept.push_back(o);

@@ -1,6 +1,7 @@
 // Arithmetic, comparisons, logic, rounding and casts.
 #include "tosa/legalize/emit.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -20,12 +21,26 @@ Value *unary(Emit &e) {
   return e.unary(code, promoted(e, 0));
 }
 
+/// k when `y` is one number, 2^k, that is not the sign bit.
+std::optional<i64> power_of_two(const Value *y) {
+  const auto v = y->type().num_elements() == 1 ? int_constant(y) : std::nullopt;
+  if (!v || (*v)[0] <= 0 || !std::has_single_bit(static_cast<u64>((*v)[0])))
+    return std::nullopt;
+  const int k = std::countr_zero(static_cast<u64>((*v)[0]));
+  return k < 8 * static_cast<int>(ir::element_bytes(y->type().element())) - 1 ? std::optional(k)
+                                                                              : std::nullopt;
+}
+
 /// Arithmetic of small integers runs in i32 and is cut back, which wraps around as torch does.
 template <OpCode code, OpCode on_bool>
 Value *arithmetic(Emit &e) {
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   if (e.element() == ElementType::Bool)
     return e.binary(on_bool, x, y);
+  if (code == op::MUL && (e.element() == ElementType::I8 || e.element() == ElementType::I16))
+    for (int swap = 0; swap < 2; ++swap, std::swap(x, y))
+      if (const auto k = power_of_two(y); k && x->type().rank() >= y->type().rank())
+        return e.shift_left(x, *k); // cuts what leaves the type, as torch does
   x = e.widened(x);
   y = e.widened(y);
   return e.cast(code == op::MUL ? e.mul(x, y) : e.binary(code, x, y), e.element());
@@ -94,17 +109,18 @@ Value *absolute(Emit &e) {
   return e.cast(e.unary(op::ABS, e.widened(promoted(e, 0))), e.element());
 }
 
-/// floor(x / y) of integers from the quotient towards zero: one less where the remainder has a sign
+/// floor(x / y) of i32 from the quotient towards zero: one less where the remainder has a sign
 /// other than the divisor's.
 Value *floor_div_ints(Emit &e, Value *x, Value *y) {
+  if (const auto k = power_of_two(y); k && x->type().rank() >= y->type().rank())
+    return e.shift_right(x, *k);
   Value *q = e.div(x, y);
   Value *rest = e.sub(x, e.mul(q, y));
-  Value *off = nullptr;
-  if (const std::optional<double> v = splat_of(y))
-    off = *v > 0 ? e.negative(rest) : e.greater(rest, 0.0);
-  else
-    off = e.negative(e.mul(rest, y));
-  return e.sub(q, e.cast(off, ElementType::I32));
+  if (const std::optional<double> v = splat_of(y); !v)
+    rest = e.mul(rest, e.add(e.mul(e.sign_bit(y), -2.0), 1.0));
+  else if (*v < 0)
+    rest = e.sub(e.like(rest, 0), rest);
+  return e.sub(q, e.sign_bit(rest));
 }
 
 Value *trunc_of(Emit &e, Value *x) {
@@ -121,6 +137,9 @@ Value *divide(Emit &e) {
     Value *q = e.div(x, y);
     return floor ? e.unary(op::FLOOR, q) : trunc_of(e, q);
   }
+  if (const auto k = floor ? power_of_two(y) : std::nullopt;
+      k && x->type().rank() >= y->type().rank())
+    return e.shift_right(x, *k); // of 8 and 16 bits, too
   x = e.widened(x);
   y = e.widened(y);
   return e.cast(floor ? floor_div_ints(e, x, y) : e.div(x, y), e.element());

@@ -120,8 +120,12 @@ Value *Emit::cast(Value *x, ElementType to) {
   // The definition knows bool to and from integers, and floats to and from integers.
   if (to == ElementType::Bool)
     return from_float ? lnot(equal(x, 0.0)) : to_type(x, to);
+  if (from == ElementType::Bool && to_float) {
+    const int rank = x->type().rank();
+    return select(x, number_of(to, 1, rank), number_of(to, 0, rank));
+  }
   if (from == ElementType::Bool)
-    return to_float ? to_type(to_type(x, ElementType::I8), to) : to_type(x, to);
+    return to_type(x, to);
   if (from_float && !to_float)
     // torch truncates, CAST rounds.
     x = select(negative(x), unary(op::CEIL, x), unary(op::FLOOR, x));
@@ -145,6 +149,16 @@ Value *Emit::converted(const ir::Constant &c, ElementType to) {
   }
   return constant(made);
 }
+
+Value *Emit::shift_right(Value *x, i64 bits) {
+  return (*this)(op::ARITHMETIC_RIGHT_SHIFT, {x, like(x, static_cast<double>(bits))},
+                 {{"round", of(false)}});
+}
+Value *Emit::shift_left(Value *x, i64 bits) {
+  return (*this)(op::LOGICAL_LEFT_SHIFT, {x, like(x, static_cast<double>(bits))});
+}
+
+Value *Emit::sign_bit(Value *x) { return (*this)(op::LOGICAL_RIGHT_SHIFT, {x, like(x, 31)}); }
 
 Value *Emit::as_bool(Value *x) { return cast(x, ElementType::Bool); }
 

@@ -84,6 +84,11 @@ public:
   Value *negative(Value *x) { return greater(like(x, 0), x); }
   Value *lnot(Value *x) { return unary(op::LOGICAL_NOT, x); }
   Value *neg(Value *x);
+  /// Integers by a number of bits; to the right the sign stays.
+  Value *shift_right(Value *x, i64 bits);
+  Value *shift_left(Value *x, i64 bits);
+  /// 1 for negative i32, else 0. Both profiles have it, unlike comparisons.
+  Value *sign_bit(Value *x);
   Value *clamp(Value *x, double low, double high);
   Value *cast(Value *x, ElementType to); ///< `x` itself when it has that type
   Value *as_bool(Value *x);

@@ -16,7 +16,7 @@ Value *wrapped_indices(Emit &e, Value *index, i64 n) {
   index = e.cast(index, ElementType::I32);
   std::optional<Dims> known = int_constant(index);
   if (!known)
-    return e.select(e.negative(index), e.add(index, static_cast<double>(n)), index);
+    return e.add(index, e.mul(e.sign_bit(index), static_cast<double>(n)));
   for (i64 &v : *known)
     v += v < 0 ? n : 0;
   return e.i32s(static_dims(index), *known);

@@ -151,6 +151,8 @@ Value *nearest(Emit &e) {
 Value *weighted(Emit &e, Value *x, i64 axis, const Sizes &s, bool corners) {
   const auto k = static_cast<int>(axis) - 1;
   const i64 in = s.in[k], out = s.out[k];
+  if (in == 1 && out == 1)
+    return x;
   const double ratio =
       corners          ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0)
       : s.scale[k] > 0 ? 1 / s.scale[k]
@@ -211,6 +213,13 @@ Value *bilinear(Emit &e) {
   Value *x = e.transpose(e.arg(0), kToNhwc);
   Ratio ratio[2];
   bool plain = true;
+  Dims times(4, 1); // one row or column is repeated: no weighting, whatever the corners are
+  for (int i = 0; i < 2; ++i)
+    if (s.in[i] == 1) {
+      times[static_cast<size_t>(i) + 1] = s.out[i];
+      s.out[i] = 1;
+      s.scale[i] = 0;
+    }
   for (int i = 0; i < 2; ++i) {
     const i64 in = s.in[i], out = s.out[i];
     const double exact = static_cast<double>(out) / static_cast<double>(in);
@@ -219,16 +228,17 @@ Value *bilinear(Emit &e) {
           out > 1 && in > 1 ? reduced(in, out, out - 1, in - 1, 0) : reduced(in, out, 1, 1, 0);
     else
       ratio[i] = reduced(in, out, 2 * out, 2 * in, in - out);
-    plain = plain && ratio[i].fits() && (!corners || in > 1 || out == 1) &&
+    plain = plain && ratio[i].fits() &&
             (corners || s.scale[i] <= 0 || std::abs(s.scale[i] - exact) <= 1e-6 * exact);
   }
-  if (plain)
+  const bool alike = s.in[0] == s.out[0] && s.in[1] == s.out[1];
+  if (plain && !alike)
     x = resize(e, x, ratio[0], ratio[1], "BILINEAR");
-  else if (!corners && halves_evenly(s))
+  else if (!alike && !corners && halves_evenly(s))
     x = mean_of_middle(e, x, s);
-  else
+  else if (!alike)
     x = weighted(e, weighted(e, x, 1, s, corners), 2, s, corners);
-  return e.transpose(x, kToNchw);
+  return e.transpose(e.tile(x, times), kToNchw);
 }
 
 } // namespace

@@ -141,6 +141,8 @@ const pass::PatternSet &patterns(bool whole) {
     add_quantized_movement_rules(s);
     add_quantized_table_rules(s);
     if (whole) {
+      add_quantized_softmax_rules(s);
+      add_quantized_norm_rules(s);
       add_quantized_sum_rules(s);
       add_quantized_product_rules(s);
       add_quantized_control_rules(s);

@@ -28,11 +28,12 @@ struct Stored {
 /// nullopt when `v` is not dequantized, or with one scale per channel.
 std::optional<Stored> stored_of(const Value *v);
 
-/// The same with one scale, or one per index of `axis`; zero points are zero.
+/// The same with one scale, or one per index of `axis`, and one zero point.
 struct Weights {
   Value *value = nullptr;
   std::vector<double> scales;
   int axis = -1;
+  i64 zero_point = 0;
 };
 std::optional<Weights> weights_of(const Value *v);
 
@@ -79,6 +80,8 @@ void add_quantized_table_rules(pass::PatternSet &set);
 void add_quantized_sum_rules(pass::PatternSet &set);
 void add_quantized_product_rules(pass::PatternSet &set);
 void add_quantized_control_rules(pass::PatternSet &set);
+void add_quantized_softmax_rules(pass::PatternSet &set);
+void add_quantized_norm_rules(pass::PatternSet &set);
 
 /// Whether any operator quantizes or dequantizes.
 bool is_quantized(const ir::Graph &graph);

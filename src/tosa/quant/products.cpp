@@ -49,7 +49,7 @@ Value *addend(Emit &e, const Value *v, std::span<const double> scales, ElementTy
     // Biases have one dimension of channels.
     for (size_t i = 0; i < plain->size(); ++i)
       reals.push_back(
-          static_cast<float>(static_cast<double>((*plain)[i]) *
+          static_cast<float>(static_cast<double>((*plain)[i] - w->zero_point) *
                              w->scales[w->scales.size() == 1 ? 0 : i % w->scales.size()]));
   }
   const Dims shape = static_dims(v);
@@ -119,7 +119,7 @@ std::optional<Accumulator> convolution(Emit &e, const ir::Op &p) {
   const std::vector<NamedAttr> attrs = attrs_of(p, wide);
   Value *operands[] = {x->value, w->value, bias,
                        e.single(x->element(), static_cast<double>(x->zero_point)),
-                       e.single(ElementType::I8, 0)};
+                       e.single(ElementType::I8, static_cast<double>(w->zero_point))};
   const ir::Type type = e.context().tensor_type(wide, p.result()->type().shape());
   ir::Op *made = e.typed(p.opcode(), operands, attrs, std::span(&type, 1));
   made->set_loc(p.loc()); // the layer's place, not that of the quantize operator behind it
@@ -139,6 +139,7 @@ std::optional<Accumulator> product_of(Emit &e, const ir::Op &p) {
     scales.push_back(a->scale * b->scale);
   } else if (const auto w = weights_of(p.operand(1)); w && w->axis == 2) {
     right = w->value;
+    zero = w->zero_point;
     for (const double s : w->scales)
       scales.push_back(a->scale * s);
   } else {
@@ -284,7 +285,7 @@ bool average(ir::Op &op, pass::Rewriter &rw) {
 /// RESIZE: nearest moves elements; bilinear multiplies by the two scale numerators.
 bool resize(ir::Op &op, pass::Rewriter &rw) {
   const auto s = stored_of(op.operand(0));
-  if (!s || s->element() != ElementType::I8 || !s->dequantize)
+  if (!s || (s->element() != ElementType::I8 && s->element() != ElementType::I16) || !s->dequantize)
     return false;
   Emit e(op, rw);
   std::vector<Value *> operands = operands_of(op);
@@ -292,7 +293,7 @@ bool resize(ir::Op &op, pass::Rewriter &rw) {
   const NamedAttr mode[] = {{"mode", op.attr("mode")}};
   const bool nearest = op.attr("mode").as_string() == "NEAREST";
   if (nearest) {
-    const ir::Type type = e.context().tensor_type(ElementType::I8, e.type().shape());
+    const ir::Type type = e.context().tensor_type(s->element(), e.type().shape());
     return e.finish(dequantized(
         e, *s->dequantize, e.typed(op::RESIZE, operands, mode, std::span(&type, 1))->result()));
   }
@@ -302,9 +303,11 @@ bool resize(ir::Op &op, pass::Rewriter &rw) {
   // Bilinear accumulates products: the zero point must be gone before, as RESIZE knows none. The
   // weights of a pixel add up to the product of the numerators, so the zero point does, too.
   const double weight = static_cast<double>((*scale)[0] * (*scale)[2]);
-  const ir::Type type = e.context().tensor_type(ElementType::I32, e.type().shape());
+  const bool is_short = s->element() == ElementType::I16;
+  const ir::Type type =
+      e.context().tensor_type(is_short ? ElementType::I48 : ElementType::I32, e.type().shape());
   Value *wide = e.typed(op::RESIZE, operands, mode, std::span(&type, 1))->result();
-  Value *back = rescale(e, wide, ElementType::I8, 1.0 / weight, 0, 0);
+  Value *back = rescale(e, wide, s->element(), 1.0 / weight, 0, 0);
   return back && e.finish(dequantized(e, *s->dequantize, back));
 }
 

@@ -70,10 +70,11 @@ std::optional<Stored> stored_of(const Value *v) {
 std::optional<Weights> weights_of(const Value *v) {
   const ir::Op *op = v ? v->producer() : nullptr;
   const auto form = form_of(op, AffineForm::Step::Dequantize);
-  if (!form || std::ranges::any_of(form->zero_points, [](i64 z) { return z != 0; }))
+  if (!form ||
+      std::ranges::adjacent_find(form->zero_points, std::not_equal_to()) != form->zero_points.end())
     return std::nullopt;
   return Weights{op->operand(0), std::vector<double>(form->scales.begin(), form->scales.end()),
-                 form->axis};
+                 form->axis, form->zero_points.empty() ? 0 : form->zero_points[0]};
 }
 
 std::optional<Grid> grid_of(const ir::Op &quantize) {
