@@ -14,6 +14,7 @@ import pytest
 from cases import CASES
 from conftest import CHUTE, chute
 
+FLOATS = "tosa-1.0+fp+bf16+fp8e4m3+fp8e5m2+fft+cf+nolevel"
 REFUSED = 3  # exit code: the model holds something that chute can not lower
 
 # Cases that have no TOSA form, with what the refusal says.
@@ -27,6 +28,13 @@ UNSUPPORTED = {
     **dict.fromkeys(("index_mask_constant", "index_mask_constant_second"), RUN_TIME),
     **dict.fromkeys(("prod_int_keepdim", "scatter_reduce_inner_prod", "scatter_reduce_inner_prod_without_self"), PRODUCT),
 }
+# Only the integer profile has their operators (bits, extremes of any i32): the float profile refuses them by name.
+INTEGERS = set("""
+    amax_int32 bitwise_and_int32 bitwise_and_int64 bitwise_and_mask bitwise_and_scalar bitwise_not_int bitwise_or_int32
+    bitwise_or_int64 bitwise_or_mask bitwise_or_scalar bitwise_xor_int32 bitwise_xor_int64 bitwise_xor_mask
+    bitwise_xor_scalar scatter_reduce_inner_amax scatter_reduce_inner_amax_without_self scatter_reduce_inner_amin
+    scatter_reduce_inner_amin_without_self
+""".split())
 # Its infinities get their sign from a zero's, which TOSA's rounding (FLOOR of x + 1/2) does not keep.
 SIGN_OF_ZERO = {"nan_to_num_values"}
 
@@ -36,15 +44,19 @@ def test_tosa(models, tmp_path, name):
     pytest.importorskip("tosa_reference_model")
     folder, case = models / name, CASES[name]
     tosa, note = tmp_path / "model.tosa", tmp_path / "note.json"
-    done = subprocess.run([CHUTE, "convert", folder / "model.pt2", "-o", tosa, "--profile", "fp", "--report", note],
+    profile = "int+fp" if name in INTEGERS else "fp"
+    if name in INTEGERS:
+        refused = chute("convert", folder / "model.pt2", "-o", tosa, "--profile", "fp", expect=REFUSED).stderr
+        assert "error[tosa.profile]" in refused and "--profile int+fp" in refused
+    done = subprocess.run([CHUTE, "convert", folder / "model.pt2", "-o", tosa, "--profile", profile, "--report", note],
                           capture_output=True, text=True, timeout=60)
     if name in UNSUPPORTED:
         assert done.returncode == REFUSED and UNSUPPORTED[name] in done.stderr, done.stderr
         return
     assert done.returncode == 0, done.stderr
-    chute("verify", tosa)
+    chute("verify", tosa, *(("--target", FLOATS) if profile == "fp" else ()))
     if shutil.which("mlir-opt-19"):
-        chute("convert", folder / "model.pt2", "-o", tmp_path / "model.mlir", "--profile", "fp")
+        chute("convert", folder / "model.pt2", "-o", tmp_path / "model.mlir", "--profile", profile)
         opt = subprocess.run(["mlir-opt-19", "--tosa-validate", tmp_path / "model.mlir", "-o", "/dev/null"],
                              capture_output=True, text=True)
         assert opt.returncode == 0, opt.stderr[-500:]

@@ -397,7 +397,20 @@ i64 wrapped_sub(i64 x, i64 y) {
 i64 divided(i64 x, i64 y) { return y == 0 ? 0 : y == -1 ? -x : x / y; }
 bool in_word(i64 s) { return s >= 0 && s < 64; }
 i64 left(i64 x, i64 s) { return in_word(s) ? static_cast<i64>(static_cast<u64>(x) << s) : 0; }
-i64 right(i64 x, i64 s) { return in_word(s) ? static_cast<i64>(static_cast<u64>(x) >> s) : 0; }
+/// Of a number of so many bits, which i64 holds with its sign.
+template <int bits>
+i64 right(i64 x, i64 s) {
+  const u64 word = static_cast<u64>(x) & (~u64{0} >> (64 - bits));
+  return in_word(s) ? static_cast<i64>(word >> s) : 0;
+}
+Status k_right(KernelContext &ctx) {
+  switch (ctx.in(0).element()) {
+  case ElementType::I8: return binary<nullptr, right<8>>(ctx);
+  case ElementType::I16: return binary<nullptr, right<16>>(ctx);
+  case ElementType::I32: return binary<nullptr, right<32>>(ctx);
+  default: return binary<nullptr, right<64>>(ctx);
+  }
+}
 i64 arithmetic_right(i64 x, i64 s) { return x >> std::clamp<i64>(s, 0, 63); }
 i64 leading_zeros(i64 x) { return std::countl_zero(static_cast<u32>(static_cast<i32>(x))); }
 
@@ -416,7 +429,7 @@ constexpr KernelEntry kEntries[] = {
     {"tosa.logical_or", binary<nullptr, [](i64 x, i64 y) { return x | y; }>},
     {"tosa.logical_xor", binary<nullptr, [](i64 x, i64 y) { return x ^ y; }>},
     {"tosa.logical_left_shift", binary<nullptr, left>},
-    {"tosa.logical_right_shift", binary<nullptr, right>},
+    {"tosa.logical_right_shift", k_right},
     {"tosa.arithmetic_right_shift", binary<nullptr, arithmetic_right>},
     {"tosa.equal", binary<[](double x, double y) -> double { return x == y; },
                           [](i64 x, i64 y) -> i64 { return x == y; }>},

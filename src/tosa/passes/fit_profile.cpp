@@ -114,6 +114,15 @@ Value *upper_bits(Emit &e, Value *x, i64 from) {
 Reals to_reals(Emit &e, Value *x, bool small) {
   if (small)
     return {e.cast(x, ElementType::F32)};
+  if (const auto known = int_constant(x)) {
+    std::vector<double> high, low;
+    for (const i64 v : *known) {
+      high.push_back(static_cast<double>(static_cast<u32>(v) >> kHalfBits));
+      low.push_back(static_cast<double>(static_cast<u32>(v) & 0xffff));
+    }
+    const Dims dims = static_dims(x);
+    return {e.constant(ElementType::F32, dims, high), e.constant(ElementType::F32, dims, low)};
+  }
   Value *high = upper_bits(e, x, kHalfBits);
   Value *low = e.sub(x, e.shift_left(high, kHalfBits));
   return {e.cast(high, ElementType::F32), e.cast(low, ElementType::F32)};
