@@ -146,14 +146,14 @@ TEST_F(TosaInfer, CoverageNamesWhatFails) {
                  "  %0 = tosa.tanh(%x) : f32[2,3] loc(\"tanh\" in \"act\")\n"
                  "  %1 = tosa.reduce_sum(%0) {axis = 1} : f32[2,1] loc(\"sum\")\n"
                  "  %2 = tosa.exp(%1) : f32[2,1] loc(\"sum\")\n return }");
-  const auto rows = coverage(*g, *parse_target("tosa-1.0+int"));
+  const auto rows = coverage(*g, *parse_target("tosa-1.0+int")).rows;
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].node, "tanh");
   EXPECT_EQ(rows[0].module_path, "act");
   EXPECT_EQ(rows[1].emitted, (std::vector<std::string>{"REDUCE_SUM 2x1 f32", "EXP 2x1 f32"}));
   ASSERT_TRUE(rows[1].failed);
   EXPECT_EQ(rows[1].failed->clause, "on f32 it needs FP");
-  EXPECT_FALSE(coverage(*g, *parse_target("tosa-1.0+fp"))[0].failed);
+  EXPECT_FALSE(coverage(*g, *parse_target("tosa-1.0+fp")).rows[0].failed);
 }
 
 } // namespace
