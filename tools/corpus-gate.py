@@ -10,7 +10,7 @@ import collections
 import json
 import sys
 
-FLOORS = {"net": None, "model": None, "op": None, "quant": 79, "unit": None}
+FLOORS = {"net": None, "model": None, "op": None, "quant": None, "unit": None}
 
 
 def main():

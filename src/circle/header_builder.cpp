@@ -504,10 +504,12 @@ private:
           map_of(s.inputs, graph.inputs(),
                  ports(graph.inputs(), [](const ir::InputInfo &i) { return i.value != nullptr; }),
                  g.inputs, first);
-      const auto outputs =
-          map_of(s.outputs, graph.outputs(),
-                 ports(graph.outputs(), [](const ir::OutputInfo &o) { return o.operand >= 0; }),
-                 g.outputs, first);
+      const auto outputs = map_of(s.outputs, graph.outputs(),
+                                  ports(graph.outputs(),
+                                        [](const ir::OutputInfo &o) {
+                                          return o.operand >= 0 && o.kind == ir::OutputKind::User;
+                                        }),
+                                  g.outputs, first);
       const auto key = fbb_.CreateString(s.key);
       out.push_back(cs::CreateSignatureDef(fbb_, inputs, outputs, key, plan_.entries[s.graph]));
     }

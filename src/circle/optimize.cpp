@@ -10,28 +10,18 @@ namespace chute::circle {
 
 const std::vector<std::string> &optimize_pipeline(int level) {
   static const std::array<std::vector<std::string>, 3> pipelines{{
-      {"dce"},
+      {"dce", "store-state"},
       {
-          "optimize-circle",
-          "fold-constants",
-          "cse",
+          "optimize-circle", "fold-constants", "cse",
           "optimize-circle", // what equal operators had hidden, and what folding left
           "cse",
+          "store-state", // variables are written last
       },
       {
-          "sink-transposes",
-          "optimize-circle",
-          "fold-constants",
-          "cse",
-          "optimize-circle",
-          "cse",
+          "sink-transposes", "optimize-circle", "fold-constants", "cse", "optimize-circle", "cse",
           "assign-layouts", // what sinking leaves, and what it moved past a split
-          "optimize-circle",
-          "cse",
-          "cse-structural",
-          "optimize-circle",
-          "cse",
-          "order-for-memory",
+          "optimize-circle", "cse", "cse-structural", "optimize-circle", "cse", "order-for-memory",
+          "store-state", // variables are written last
       },
   }};
   return pipelines[static_cast<size_t>(std::clamp(level, 0, 2))];

@@ -80,12 +80,18 @@ void set_interface(const cs::SubGraph &sub, const Signature *signature, ir::Grap
     graph.inputs().push_back(std::move(info));
   }
   const auto outputs = names(sub.outputs(), signature ? &signature->outputs : nullptr);
+  std::vector<ir::OutputInfo> all;
   for (u32 i = 0; i < outputs.size(); ++i) {
     ir::OutputInfo info;
     info.name = outputs[i];
     info.operand = static_cast<i32>(i);
-    graph.outputs().push_back(std::move(info));
+    all.push_back(std::move(info));
   }
+  // Variables that the program writes are there already.
+  for (ir::OutputInfo &o : graph.outputs())
+    if (o.kind == ir::OutputKind::BufferMutation)
+      all.push_back(std::move(o));
+  graph.outputs() = std::move(all);
 }
 
 void read_metadata(const FileView &file, Model &out) {
@@ -252,7 +258,6 @@ private:
       if (first) {
         ir::Graph &graph = signature.graph == 0 ? *out_.graph : *out_.more[signature.graph - 1];
         graph.inputs().clear();
-        graph.outputs().clear();
         set_interface(sub, &signature, graph);
         if (signature.graph == 0)
           out_.signature_key = signature.key;

@@ -9,6 +9,7 @@
 #include <bit>
 #include <boost/container/small_vector.hpp>
 #include <cstring>
+#include <utility>
 
 namespace chute::circle {
 
@@ -230,9 +231,32 @@ public:
         return tl::unexpected(v.error());
       results.push_back(*v);
     }
+    note_written(results);
     builder_.set_loc({});
     builder_.ret(std::span<Value *const>(results.data(), results.size()));
     return {};
+  }
+
+  bool first_write(u32 t) {
+    is_written_.resize(values_.size(), false);
+    const bool before = is_written_[t];
+    is_written_[t] = true;
+    return !before;
+  }
+
+  /// What the program leaves in its variables: outputs of their own, after the file's.
+  template <class Results>
+  void note_written(Results &results) {
+    if (&region_ != &graph_.body())
+      return;
+    for (const u32 t : written_) {
+      ir::OutputInfo info;
+      info.kind = ir::OutputKind::BufferMutation;
+      info.target = std::string(graph_.context().string(name_of(t)));
+      info.operand = static_cast<i32>(results.size());
+      results.push_back(values_[t]);
+      graph_.outputs().push_back(std::move(info));
+    }
   }
 
   Status run_kinds(OpSignatures &signatures, KeySet &clean) {
@@ -400,6 +424,14 @@ private:
       result_types_.push_back(*type);
     }
     ir::Op *op = graph_.create(opcode, operands_, attrs_, result_types_, builder_.loc(), regions);
+    for (u32 i = 0; i < size_of(in.outputs()) && !stand_alone_; ++i) {
+      const auto t = static_cast<u32>(in.outputs()->Get(i));
+      if (!tensor(t).is_variable() || !first_write(t))
+        continue;
+      if (auto s = value_of(t); !s) // the variable, should nothing have read it before
+        return tl::unexpected(s.error());
+      written_.push_back(t);
+    }
     graph_.append(region_, op);
     if ((dynamic || contract_) && def.infer) {
       inferred_.clear();
@@ -472,10 +504,12 @@ private:
   const NestedSubgraph &nested_;
   const ContractCheck &contract_;
   ir::Builder builder_;
-  bool stand_alone_ = false;    // operators are checked one by one, no graph is wanted
-  bool reported_ = false;       // the contract of the current operator
-  std::vector<Value *> values_; // by tensor
-  std::vector<Type> types_;     // by tensor
+  bool stand_alone_ = false;     // operators are checked one by one, no graph is wanted
+  bool reported_ = false;        // the contract of the current operator
+  std::vector<Value *> values_;  // by tensor
+  std::vector<Type> types_;      // by tensor
+  std::vector<u32> written_;     // variables that operators have as results
+  std::vector<bool> is_written_; // by tensor
   // Of the operator that is being read.
   std::vector<Value *> operands_;
   std::vector<ir::Attr> attrs_;

@@ -8,6 +8,8 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <limits>
 #include <map>
 
@@ -298,6 +300,10 @@ private:
       if (Status s = define(g, *v, p->loc(), *buffer, true); !s)
         return tl::unexpected(s.error());
     }
+    if (!stored_.empty() && stored_.contains(v))
+      return fail_at(*graph_, user.loc(), "circle.write.state",
+                     "reads " + describe(*graph_, v) + " after its next content was stored",
+                     std::string(user.name()), "run the pass store-state before writing");
     const i32 known = tensor_of_[v->id()];
     if (known < 0 || home != g.region)
       return fail_at(*graph_, user.loc(), "circle.write.capture",
@@ -392,7 +398,12 @@ private:
       g.indices.push_back(*t);
     }
     for (const Value &r : op.results()) {
-      if (Status s = define(g, r, op.loc()); !s)
+      const auto stored = stores_.find(&r);
+      const bool plain = stored == stores_.end();
+      if (Status s = plain            ? define(g, r, op.loc())
+                     : stored->second ? store(g, r, *stored->second, op)
+                                      : define(g, r, op.loc(), 0, true);
+          !s)
         return s;
       g.indices.push_back(tensor_of_[r.id()]);
     }
@@ -421,6 +432,45 @@ private:
     return {};
   }
 
+  /// The variables that the program writes: by the value that is their next content.
+  Status find_stores(const Region &region) {
+    stores_.clear();
+    stored_.clear();
+    if (&region != &graph_->body())
+      return {};
+    boost::unordered_flat_map<std::string_view, const Op *> states;
+    const Op *ret = graph_->return_op();
+    for (const ir::OutputInfo &o : graph_->outputs()) {
+      if (o.kind != ir::OutputKind::BufferMutation || o.operand < 0)
+        continue;
+      if (states.empty())
+        for (const Op &op : region)
+          if (op.opcode() == core_op::state)
+            states.emplace(op.attr(0u).as_string(), &op);
+      const Value *v = ret->operand(static_cast<u32>(o.operand));
+      const auto state = states.find(std::string_view(o.target));
+      // One that nothing reads may have lost its core.state: it starts with zeros, unseen.
+      const Op *from = state == states.end() ? nullptr : state->second;
+      if (!v || !v->producer() || v->producer()->has(ir::trait::kConstant) ||
+          v->producer()->opcode() == core_op::state ||
+          (from && v->type() != from->result()->type()) || !stores_.emplace(v, from).second)
+        return fail(ErrorKind::Failure, "circle.write.state",
+                    "the next content of this variable is no operator's own result of its type",
+                    o.target, "run the pass store-state before writing");
+    }
+    return {};
+  }
+
+  /// The result of `op` takes the variable's place, which nothing reads afterwards.
+  Status store(PlannedSubgraph &g, const Value &v, const Op &state, const Op &op) {
+    auto t = tensor_of(g, state.result(), op);
+    if (!t)
+      return tl::unexpected(t.error());
+    tensor_of_[v.id()] = *t;
+    stored_.insert(state.result());
+    return {};
+  }
+
   Status plan_subgraph(size_t index) {
     subgraph_ = static_cast<u32>(index);
     PlannedSubgraph g;
@@ -438,6 +488,8 @@ private:
         return s;
       g.inputs.push_back(tensor_of_[a->id()]);
     }
+    if (Status s = find_stores(*g.region); !s)
+      return s;
     const Op *terminator = nullptr;
     for (const Op &op : *g.region) {
       if (op.opcode() == core_op::constant || op.opcode() == core_op::state)
@@ -514,7 +566,7 @@ private:
     std::vector<const Value *> out;
     if (&region == &graph_->body() && !graph_->outputs().empty()) {
       for (const ir::OutputInfo &o : graph_->outputs())
-        if (o.operand >= 0)
+        if (o.operand >= 0 && o.kind == ir::OutputKind::User)
           out.push_back(terminator.operand(static_cast<u32>(o.operand)));
     } else {
       for (const ir::Use &u : terminator.operand_uses())
@@ -576,6 +628,8 @@ private:
   std::vector<i32> tensor_of_;          // by Value::id, within the value's own subgraph
   std::vector<const Value *> sources_;  // of the current subgraph's tensors
   std::vector<const Region *> pending_; // regions found in the current subgraph
+  boost::unordered_flat_map<const Value *, const Op *> stores_; // next content -> core.state
+  boost::unordered_flat_set<const Value *> stored_;             // variables written so far
   struct ClassTensor {
     u32 subgraph;
     i32 tensor;

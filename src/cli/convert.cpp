@@ -46,7 +46,8 @@ public:
                 "Numbers for symbolic sizes in a TOSA file, e.g. s77=2,s0=8 (default: those that "
                 "the export's example inputs had)");
     args.option("--state", state_,
-                "What becomes of buffers that the program writes: drop (default) or io");
+                "What becomes of buffers that the program writes: drop (default), io (inputs and "
+                "outputs), variable (variable tensors of a .circle)");
     args.option("--report", report_, "Write the file's interface to this JSON file");
     args.option("--quant-report", quant_report_,
                 "Write what became of every scale and zero point: JSON, or text for - and .txt");
@@ -92,8 +93,11 @@ public:
     quant::Ledger ledger;
     if (!quant_report_.empty())
       options.ledger = &ledger;
-    if (state_ != "" && state_ != "drop" && state_ != "io")
-      return usage(session, "cli.state", "is no way to keep state", state_, "one of drop, io");
+    if (state_ != "" && state_ != "drop" && state_ != "io" && state_ != "variable")
+      return usage(session, "cli.state", "is no way to keep state", state_,
+                   "one of drop, io, variable");
+    if (state_ == "variable" && tosa)
+      return usage(session, "cli.state", "belongs to Circle", state_, "one of drop, io");
     if (!state_.empty())
       options.pipeline.settings["state"] = state_;
     convert::ConvertReport report;

@@ -22,6 +22,7 @@ constexpr std::string_view kSettings[] = {
     "sizes",
     "size_hints",
     "target",
+    "segment_index_select",
     // The switches of TICO's configuration (circle/passes/tico_switches.cpp).
     "circle_optimize",
     "convert_expand_to_slice_cat",
@@ -32,7 +33,9 @@ constexpr std::string_view kSettings[] = {
     "legalize_causal_mask_value",
     "remove_constant_input",
 };
-constexpr size_t kFirstSwitch = 10;
+constexpr auto kFirstSwitch = static_cast<size_t>(
+    std::find(std::begin(kSettings), std::end(kSettings), "segment_index_select") -
+    std::begin(kSettings));
 
 bool is_setting(std::string_view name) {
   return std::find(std::begin(kSettings), std::end(kSettings), name) != std::end(kSettings);

@@ -8,6 +8,8 @@
 #include "toolkit/inputs.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <map>
 
 namespace chute::cli {
 
@@ -27,6 +29,9 @@ public:
     args.option("-i,--inputs", inputs_, "One .npz, or one .npy per input in order");
     args.option("--seed", seed_, "Make up inputs from this seed when none are given (default 0)");
     args.option("-o,--output", output_, "Write the outputs (out0, out1, …) to this .npz");
+    args.option("--state", state_,
+                "Keep the buffers that the program writes in this .npz: read when it is there, "
+                "written after the run");
   }
 
   int run(Session &session) override {
@@ -49,13 +54,47 @@ public:
       return session.fail(std::move(inputs.error()));
     eval::EvalOptions options;
     options.threads = static_cast<int>(session.threads);
+    State state;
+    if (!state_.empty() && std::filesystem::exists(state_)) {
+      auto read = eval::read_numpy(state_);
+      if (!read)
+        return session.fail(std::move(read.error()));
+      for (auto &[name, tensor] : *read)
+        state.insert_or_assign(name, std::move(tensor));
+      options.state = &state;
+    }
     auto outputs = eval::evaluate(graph, *inputs, options);
     if (!outputs)
       return session.fail(std::move(outputs.error()));
+    if (Status s = keep_state(graph, *outputs, state); !s)
+      return session.fail(std::move(s.error()));
     return deliver(graph, *outputs, session);
   }
 
 private:
+  using State = std::map<std::string, eval::Tensor, std::less<>>;
+
+  /// Takes the next content of buffers out of the outputs, and writes it.
+  Status keep_state(ir::Graph &graph, std::vector<eval::Tensor> &outputs, State &state) const {
+    if (state_.empty())
+      return {};
+    std::vector<eval::Tensor> own;
+    std::vector<ir::OutputInfo> infos;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (i < graph.outputs().size() && graph.outputs()[i].kind == ir::OutputKind::BufferMutation) {
+        state.insert_or_assign(graph.outputs()[i].target, std::move(outputs[i]));
+        continue;
+      }
+      own.push_back(std::move(outputs[i]));
+      if (i < graph.outputs().size())
+        infos.push_back(graph.outputs()[i]);
+    }
+    outputs = std::move(own);
+    graph.outputs() = std::move(infos);
+    const std::vector<std::pair<std::string, eval::Tensor>> arrays(state.begin(), state.end());
+    return eval::write_npz(state_, arrays);
+  }
+
   int deliver(const ir::Graph &graph, const std::vector<eval::Tensor> &outputs, Session &session) {
     std::vector<std::pair<std::string, eval::Tensor>> named;
     std::string json = "[";
@@ -98,6 +137,7 @@ private:
   std::vector<std::string> inputs_;
   u64 seed_ = 0;
   std::string output_;
+  std::string state_;
 };
 
 } // namespace

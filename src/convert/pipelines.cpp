@@ -6,6 +6,7 @@ const std::vector<std::string> &core_aten_pipeline() {
   static const std::vector<std::string> passes{
       "functionalize",  // no in-place writes, no aliasing views; mutation becomes outputs
       "normalize",      // one spelling per operator, promotion as casts, no assertions or no-ops
+      "expand-loops",   // map and scan become while_loop
       "decompose",      // composites become core operators
       "check-core",     // whatever is left is reported, all of it at once
       "fold-constants", // shapes, masks, positions and folded weights become constants
@@ -34,6 +35,7 @@ const std::vector<std::string> &circle_pipeline() {
       "optimize-circle", // what equal operators had hidden
       "cse",
       "separate-outputs", // onert overwrites an output that operators use as well
+      "store-state",      // --state variable: buffers are written last
   };
   return passes;
 }

@@ -179,7 +179,12 @@ bool Importer::node(const Decoded &d, const DecodedNode &n) {
     case Target::Kind::Autocast:
       outcome = inline_graph(d, n) ? Outcome::Done : Outcome::Failed;
       break;
-    case Target::Kind::Unregistered: break;
+    case Target::Kind::Unregistered:
+      if (Target *meant = overload(t, d, n))
+        outcome = registered(*meant, d, n);
+      else
+        outcome = float_arithmetic(d, n, t);
+      break;
     }
   }
   const bool ok =

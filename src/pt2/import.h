@@ -184,6 +184,17 @@ private:
   Outcome operand(const Decoded &d, const Item &item, Values &out,
                   std::vector<std::pair<size_t, ir::Attr>> &scalars);
   bool fill_scalars(Values &operands, const std::vector<std::pair<size_t, ir::Attr>> &scalars);
+  // import_packet.cpp
+  bool fits(Target &t, const Decoded &d, const DecodedNode &n);
+  /// The overload that a packet's name stands for with these arguments; null for none.
+  Target *overload(const Target &packet, const Decoded &d, const DecodedNode &n);
+  // import_numbers.cpp
+  /// A float that is only known at run time, as a tensor of rank 0; null where it has no such form.
+  ir::Value *float_tensor(const Item &item);
+  ir::Value *cast(ir::Value *v, ir::ElementType element);
+  Outcome float_arithmetic(const Decoded &d, const DecodedNode &n, const Target &t);
+  /// An operand of control flow: a tensor, or a size.
+  ir::Value *flow_operand(const Item &item);
   bool result_types(const Decoded &d, const DecodedNode &n);
   bool finish(ir::Op *op, const Target &t);
   void track_aliases(ir::Op *op, const Target &t);
@@ -261,6 +272,7 @@ private:
   FormTable spec_table_{std::string_view("{\"buffer\": {").size()};
   std::vector<SpecForm> spec_forms_;
   u32 section_size_[2] = {}; ///< of the payloads, as far as the signature has named them
+  boost::unordered_flat_map<const Target *, std::vector<Target *>> packets_;
   std::vector<Input> inputs_;
   /// By id, for values that alias a parameter or buffer: its index plus one. To find those that are
   /// written.

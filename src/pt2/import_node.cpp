@@ -7,6 +7,7 @@
 #include "ir/sym_table.h"
 
 #include <bit>
+#include <utility>
 
 namespace chute::pt2 {
 
@@ -115,12 +116,18 @@ Importer::Outcome Importer::operand(const Decoded &d, const Item &item, Values &
     return Outcome::Done;
   }
   case ArgTag::None: out.push_back(nullptr); return Outcome::Done;
+  case ArgTag::SymFloat:
+    if (ir::Value *v = float_tensor(item)) {
+      scalars.emplace_back(out.size(), Attr::none());
+      out.push_back(v);
+      return Outcome::Done;
+    }
+    [[fallthrough]];
   case ArgTag::Int:
   case ArgTag::Float:
   case ArgTag::Bool:
   case ArgTag::Complex:
   case ArgTag::SymInt:
-  case ArgTag::SymFloat:
   case ArgTag::SymBool: {
     Attr a;
     if (item.tag == ArgTag::Complex)
@@ -143,12 +150,22 @@ bool Importer::fill_scalars(Values &operands, const std::vector<std::pair<size_t
   const auto category = [](ElementType e) {
     return ir::is_complex(e) ? 3 : ir::is_float(e) ? 2 : e == ElementType::Bool ? 0 : 1;
   };
+  // A number that is computed is a tensor already: None in the place of its value.
+  std::vector<std::pair<size_t, ir::Value *>> computed;
+  for (const auto &[at, attr] : scalars)
+    if (attr.is_none())
+      computed.emplace_back(at, std::exchange(operands[at], nullptr));
   ElementType common = ElementType::None;
   for (const ir::Value *v : operands)
     if (v && v->type().is_tensor() &&
         (common == ElementType::None || category(v->type().element()) > category(common)))
       common = v->type().element();
+  for (const auto &[at, v] : computed)
+    operands[at] =
+        cast(v, common != ElementType::None && category(common) >= 2 ? common : ElementType::F32);
   for (const auto &[at, attr] : scalars) {
+    if (attr.is_none())
+      continue;
     constexpr ElementType kDefault[] = {ElementType::Bool, ElementType::I64, ElementType::F32,
                                         ElementType::C64};
     const int own = attr.kind() == AttrKind::Complex ? 3
@@ -399,8 +416,9 @@ Importer::Outcome Importer::control_flow(Target &t, const Decoded &d, const Deco
   for (const NamedItem &in : items) { // decided before any region is made
     if (in.value.tag == ArgTag::Graph)
       continue;
-    if (spec >= def.operands.size() ||
-        in.value.tag != (is_list(def.operands[spec].arity) ? ArgTag::Tensors : ArgTag::Tensor))
+    const bool list = in.value.tag == ArgTag::Tensors || in.value.tag == ArgTag::Ints;
+    if (spec >= def.operands.size() || list != is_list(def.operands[spec].arity) ||
+        (!list && in.value.tag != ArgTag::Tensor && in.value.tag != ArgTag::SymBool))
       return Outcome::Fallback;
     ++spec;
   }
@@ -417,15 +435,12 @@ Importer::Outcome Importer::control_flow(Target &t, const Decoded &d, const Deco
       regions.push_back(r);
       continue;
     }
-    const u32 count = in.value.tag == ArgTag::Tensors ? in.value.count : 1;
+    const bool list = in.value.tag == ArgTag::Tensors || in.value.tag == ArgTag::Ints;
+    const u32 count = list ? in.value.count : 1;
     for (u32 k = 0; k < count; ++k) {
-      const Item &item = in.value.tag == ArgTag::Tensors ? d.items[in.value.first + k] : in.value;
-      ir::Value *v = item.tag == ArgTag::Tensor ? value(item.string()) : nullptr;
-      if (!v) {
-        if (item.tag != ArgTag::Tensor)
-          bad("pt2.node.argument", "an operand is None");
+      ir::Value *v = flow_operand(list ? d.items[in.value.first + k] : in.value);
+      if (!v)
         return Outcome::Failed;
-      }
       operands.push_back(v);
     }
     segments.emplace_back(static_cast<i64>(count));

@@ -8,6 +8,8 @@ import inspect
 
 import torch
 from torch import nn
+from torch._higher_order_ops.map import map as hop_map
+from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
 from cases import Function
@@ -270,3 +272,83 @@ dynamic("cond_dynamic_size", branch, lambda s, k: (torch.rand(s, 3) * k,), [(2, 
 dynamic("while_loop", halve_until_small, lambda k: (torch.tensor([0.5, 2.0, -7.0]) * k,), [1, 5, 0.1], (None,))
 dynamic("while_loop_closure", loop_over_weights, lambda k: (torch.rand(2, 3) * k, torch.rand(3, 3)), K, (None, None))
 dynamic("cond_in_while_loop", branch_in_loop, lambda k: (torch.tensor([0.5, 2.0]) * k,), K, (None,))
+
+
+def branch_with_size(x, y):
+    rows = x.shape[0]
+    return torch.cond(x.sum() > 0, lambda y: y + rows, lambda y: y * rows, (y,))
+
+
+def loop_to_size(x):
+    rows = x.shape[0]
+    return torch.while_loop(lambda i, y: i < rows, lambda i, y: (i + 1, y + rows), (torch.tensor(0), x))
+
+
+def accumulate(start, xs, dim=0, reverse=False):
+    def step(carried, x):
+        carried = torch.tanh(carried * 0.5 + x)
+        return carried, carried * 2
+
+    return scan(step, start, xs, dim=dim, reverse=reverse)
+
+
+def two_stacks(start, xs, w):
+    def step(carried, x):
+        y = carried @ w + x
+        return y, (y.sum(), y > 0)
+
+    return scan(step, start, xs)
+
+
+dynamic("cond_size_operand", branch_with_size, lambda s, k: (torch.rand(s, 3) * k, torch.rand(4)), [(2, 1), (3, -1), (5, 1)], ({0: S}, None))
+dynamic("while_loop_size_operand", loop_to_size, lambda s: (r(s, 3),), SEQ[:3], ({0: S},))
+dynamic("map", lambda xs, y: hop_map(lambda x, y: x * 2 + y, xs, y), lambda k: (r(3, 4) * k, r(4)), K, (None, None))
+dynamic("map_dynamic_rounds", lambda xs, y: hop_map(lambda x, y: x * 2 + y, xs, y), lambda s: (r(s, 4), r(4)), SEQ[:3], ({0: S}, None))
+dynamic("scan", accumulate, lambda k: (r(4) * k, r(3, 4)), K, (None, None))
+dynamic("scan_dynamic_rounds", accumulate, lambda s: (r(4), r(s, 4)), SEQ[:3], (None, {0: S}))
+dynamic("scan_reverse_inner", lambda c, xs: accumulate(c, xs, 1, True), lambda k: (r(3) * k, r(3, 4)), K, (None, None))
+dynamic("scan_two_stacks", two_stacks, lambda k: (r(4) * k, r(3, 4), r(4, 4)), K, (None, None, None))
+
+# Floats made of sizes, or read out of tensors
+dynamic("float_of_size", lambda x: x * (x.shape[-1] ** -0.5), lambda s: (r(2, s),), SEQ, ({1: S},))
+dynamic("float_division_of_sizes", lambda x: x / (x.shape[0] / x.shape[1] + 0.5), lambda b, s: (r(b, s),), BATCH_SEQ, ({0: S, 1: S},))
+dynamic("float_times_integers", lambda x: x * (x.shape[0] * 0.25), lambda s: (n(s, 3),), SEQ, ({0: S},))
+dynamic("float_read_from_tensor", lambda x: x * (x.sum().item() * 2 + 1), lambda k: (r(3, 4),), K, (None,))
+
+# Sizes that depend on data: each call has other numbers of true elements
+DRAWS = [1, 2, 3, 4]
+dynamic("mask_of_everything", lambda x: x[x > 0] * 2, lambda k: (r(3, 4),), DRAWS, (None,))
+dynamic("mask_of_rows", lambda x: x[(x > 1).any(1)].sum(1), lambda k: (r(5, 4),), DRAWS, (None,))
+dynamic("mask_of_columns", lambda x: x[:, (x > 0.8).any(0)] * 2, lambda k: (r(3, 5),), DRAWS, (None,))
+dynamic("mask_in_the_middle", lambda x: x[:, x[0].sum(-1) > 0, :].mean(1), lambda k: (torch.cat((r(2, 4, 3), torch.ones(2, 1, 3)), 1),), DRAWS, (None,))
+dynamic("mask_and_number", lambda x: x[x[:, 0] > 0, 1], lambda k: (r(5, 4),), DRAWS, (None,))
+dynamic("mask_and_indices", lambda x, i: x[x[:, 0, 0] > 3, i], lambda k: (torch.cat((r(5, 4, 2), torch.full((1, 4, 2), 5.0))), torch.tensor([k % 4])), DRAWS,
+        (None, None))
+dynamic("mask_of_two_then_indices", lambda x: x[x[..., 0] > 0][:, torch.tensor([1, 0])], lambda k: (r(3, 4, 2),), DRAWS, (None,))
+dynamic("masked_select", lambda x, m: torch.masked_select(x, m) + 1, lambda k: (r(3, 4), torch.rand(4) > 0.5), DRAWS, (None, None))
+dynamic("nonzero", lambda x: torch.nonzero(x > 0.5), lambda k: (r(3, 4),), DRAWS, (None,))
+dynamic("nonzero_vector", lambda x: torch.nonzero(x) + 1, lambda k: (n(7, high=3),), DRAWS, (None,))
+dynamic("nonzero_then_size", lambda x: (lambda z: z[:, 0] + z.shape[0])(torch.nonzero(x > 0)), lambda k: (r(6),), DRAWS, (None,))
+dynamic("mask_none_or_all", lambda x: x[x > 0], lambda k: (torch.ones(2, 3) * k,), [1, -1, 2], (None,))
+dynamic("mask_of_unknown_size", lambda x: x[x[:, 0] > 0] * 2, lambda s: (r(s, 3),), SEQ, ({0: S},))
+dynamic("mask_large", lambda x: x[x > 1.5], lambda k: (r(90, 50),), DRAWS[:3], (None,))
+dynamic("nonzero_of_unknown_size", lambda x: torch.nonzero(x > 0), lambda s: (r(s, 3),), SEQ, ({0: S},))
+
+
+# Faults that others have met (see cases_faults.py), where sizes are not known
+def clip_rows(x):
+    return x[: min(x.shape[0], 4)] * x.shape[0]
+
+
+def at_least_two(x):
+    return torch.cat((x, x.new_zeros(max(x.shape[0], 2), 3)))
+
+
+dynamic("fault_A46_reshape_minus_one", lambda x: (x.reshape(-1, 4) + 1).reshape(x.shape[0], -1), lambda b, s: (r(b, s, 2, 2),), BATCH_SEQ, ({0: S, 1: S},))
+dynamic("fault_B31_cat_of_nonzero_size", lambda x: torch.cat((x[0], x[x > 0])), lambda k: (r(3, 4),), DRAWS, (None,))
+dynamic("fault_B31_cat_of_nonzero", lambda x: torch.cat((torch.nonzero(x > 0), torch.nonzero(x < -1))), lambda k: (r(3, 4),), DRAWS, (None,))
+dynamic("fault_B35_sizes_compared_min", clip_rows, lambda s: (r(s, 3),), SEQ, ({0: S},))
+dynamic("fault_B35_sizes_compared_max", at_least_two, lambda s: (r(s, 3),), SEQ, ({0: S},))
+dynamic("fault_B7_empty_at_one_size", lambda x: torch.cat((x[2:], x[:1])), lambda s: (r(s, 3),), SEQ, ({0: S},))
+dynamic("fault_B20_negative_start_unknown_size", lambda x: x[-3:].sum(0), lambda s: (r(s, 3),), [5, 9, 3, 4], ({0: S},))
+dynamic("fault_A62_expand_to_unknown_size", lambda x, y: x.expand(y.shape[0], -1) + 1, lambda s: (r(1, 3), r(s, 2)), SEQ, (None, {0: S}))

@@ -70,6 +70,31 @@ fault("A24", "channels_last_constant", lambda: conv(3, 4).to(memory_format=torch
 fault("A24", "clone_of_channels_last", lambda x: x.to(memory_format=torch.channels_last).clone() + 1, f(1, 3, 4, 5))
 for _mode in (None, "trunc", "floor"):
     fault("A25", f"div_int_by_float_{_mode}", lambda x, m=_mode: torch.div(x, 2.5, rounding_mode=m), i(2, 9))
+class Interleaved(nn.Module):
+    """Writes of a submodule's buffers between the values that it returns."""
+
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("first", torch.zeros(3))
+            self.register_buffer("second", torch.ones(3))
+
+        def forward(self, x):
+            self.first.add_(x[0])
+            y = self.first * 2
+            self.second.mul_(x[1])
+            return y, self.second + 1
+
+    def __init__(self):
+        super().__init__()
+        self.inner = self.Inner()
+
+    def forward(self, x):
+        y, z = self.inner(x)
+        return z, x + 1, y
+
+
+fault("A27", "mutations_between_outputs", Interleaved, f(2, 3))
 fault("A33", "argmax_as_int64", lambda x: x.argmax(1) + 1, f(3, 4))
 layers("fault_A36_inplace_relu", lambda m, x: F.leaky_relu_(F.relu_(m.c(x)) - 0.5, 0.1), lambda: {"c": conv(3, 4)}, f(1, 3, 5, 5))
 fault("A39", "reshape_add_softmax", lambda x, m: F.softmax(x.reshape(1, 2, 3) + m, -1).reshape(1, 1, 6), f(1, 1, 6), f(1, 1, 3))
@@ -85,6 +110,7 @@ fault("A54", "mul_widens_before_linear", lambda x, s, w: F.linear(x * s, w), f(2
 fault("A56", "cast_to_same_and_mul_one", lambda x: (x.to(torch.float32) * 1).to(torch.float32), f(2, 3))
 fault("A57", "intermediate_is_output", lambda x, w: (lambda y: (y, F.relu(y)))(F.linear(x, w)), f(2, 4), f(3, 4))
 fault("A58", "matmul_add_widens", lambda x, w, m: x @ w + m * 0.5, f(3, 3), f(3, 1), f(1, 4))
+constant("fault_A60_reshape_of_empty_constant", lambda x, c: torch.cat((c.reshape(0, 2), x)), (0, 4), f(3, 2))
 fault("A62", "expand_is_no_no_op", lambda x: x.expand(3, 4) + 1, f(1, 4))
 fault("A63", "moves_are_exact", lambda x, y: F.max_pool2d(F.pad(torch.cat((x, y), 1).squeeze(0), (1, 1), value=-9.0), 2), f(1, 2, 4, 4), f(1, 1, 4, 4), rtol=0, atol=0)
 layers("fault_A64_bn_into_conv", lambda m, x: m.n(m.c(x)), lambda: {"c": conv(3, 4), "n": nn.BatchNorm2d(4, eps=1e-3)}, f(1, 3, 5, 6))

@@ -1,7 +1,7 @@
 """One file, several sizes: every program of cases_dynamic.py is exported once, converted once, and run at each of its sizes by
 chute's evaluator, tico's interpreter and onert; all of them have to give what PyTorch gives.
 
-onert gives no result whose size it does not know before it runs. tico's interpreter lacks three operators that sizes need, so it
+onert gives no result whose size it does not know before it runs. tico's interpreter lacks four operators that sizes need, so it
 is given those (as numpy has them); the rest of it is its own.
 """
 import hashlib
@@ -21,6 +21,7 @@ from tico.circle.runtime.kernels.base import builtin_code
 
 # Cases that neither independent runtime executes at every size, with the reason; chute's evaluator still has to.
 NO_ORACLE = {"topk_dynamic": "neither has a kernel for TOPK_V2 over dynamic sizes"}
+NO_ORACLE |= dict.fromkeys(("map_dynamic_rounds", "scan_dynamic_rounds"), "tico has no WHILE, onert none over dynamic sizes")
 
 
 def numbers(tree):
@@ -35,6 +36,7 @@ def run_tico(path, values):
         ("RANGE", lambda c: (np.arange(*(c.input(i).item() for i in range(3)), dtype=c.output_dtypes[0]),)),
         ("FILL", lambda c: (np.full(c.index_vector(0, name="dims"), c.input(1).item(), dtype=c.output_dtypes[0]),)),
         ("FLOOR_DIV", lambda c: (np.floor_divide(c.input(0), c.input(1)),)),
+        ("WHERE", lambda c: (np.argwhere(c.input(0)),)),
     ):
         if registry.get(builtin_code(name)) is None:
             registry.register_named(name, kernel)

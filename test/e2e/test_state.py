@@ -95,6 +95,77 @@ def test_state_io(tmp_path, name):
     assert "chute" in ran and len(ran) > 1, ran
 
 
+class Exchange(nn.Module):
+    """Two buffers change places, one is returned as it was, one is written without being read."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.tensor([1.0, 2.0]))
+        self.register_buffer("b", torch.tensor([3.0, 5.0]))
+        self.register_buffer("last", torch.zeros(2))
+
+    def forward(self, x):
+        a, b = self.a.clone(), self.b.clone()
+        self.a.copy_(b)
+        self.b.copy_(a)
+        self.last.copy_(x)
+        return a, x + b
+
+
+VARIABLE = PROGRAMS | {"exchange": (Exchange, lambda k: (torch.rand(2) * k,))}
+
+
+def several_runs(folder, model, calls):
+    """What `chute run` gives when it keeps the buffers in a file between runs, and what the file holds at the end."""
+    kept, ran = folder / "state.npz", []
+    kept.unlink(missing_ok=True)
+    for values in calls:
+        np.savez(folder / "in.npz", **{f"in{i}": x for i, x in enumerate(values)})
+        chute("run", model, "--inputs", folder / "in.npz", "--state", kept, "-o", folder / "out.npz")
+        ran.append(oracles.load(folder / "out.npz", "out"))
+    return ran, dict(np.load(kept))
+
+
+@pytest.mark.parametrize("how", ("-O0", "-O1", "-O2", "cleanup"))
+@pytest.mark.parametrize("name", VARIABLE)
+def test_state_variable(tmp_path, name, how):
+    """Variable tensors carry what was written from run to run, also in files that were read and written again; both runtimes
+    of ONE say that they have none (docs/adr/0008)."""
+    factory, inputs = VARIABLE[name]
+    torch.manual_seed(len(name))
+    module = factory().eval()
+    torch.export.save(torch.export.export(module, inputs(0)), str(tmp_path / "model.pt2"))
+    circle = tmp_path / "model.circle"
+    chute("convert", tmp_path / "model.pt2", "-o", circle, "--state", "variable", "--verify-each")
+    chute("verify", circle)
+    if how == "cleanup":
+        chute("cleanup", circle, "-o", tmp_path / "again.circle")
+    else:
+        chute("optimize", circle, how, "-o", tmp_path / "again.circle", "--verify-each")
+    chute("verify", tmp_path / "again.circle")
+    calls = [numbers(inputs(k)) for k in range(4)]
+    with torch.no_grad():
+        wanted = [numbers(module(*map(torch.from_numpy, call))) for call in calls]
+    end = {key: b.numpy() for key, b in module.named_buffers()}
+    for model in (tmp_path / "model.pt2", circle, tmp_path / "again.circle"):
+        ran, kept = several_runs(tmp_path, model, [oracles.bind(circle, call) for call in calls])
+        for got, want in zip(ran, wanted):
+            _, wrong = oracles.difference(got, want, 1e-5, 1e-5)
+            assert not wrong, f"{model.name}: {wrong}"
+        assert set(kept) == set(end), model.name
+        _, wrong = oracles.difference([kept[key] for key in end], list(end.values()), 1e-5, 1e-5)
+        assert not wrong, f"{model.name}: {wrong}"
+
+
+def test_why_variables_are_not_the_default(tmp_path):
+    torch.export.save(torch.export.export(Counter().eval(), (torch.rand(3),)), str(tmp_path / "model.pt2"))
+    chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--state", "variable")
+    for runtime, why in ((oracles.run_reference, "Variable (stateful) tensors are not supported"), (oracles.run_onert, "NNFW_STATUS_ERROR")):
+        got, said = oracles.apart(runtime, tmp_path / "model.circle", [np.ones(3, np.float32)])
+        assert got is None and why in said
+    chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.tosa", "--state", "variable", expect=2)
+
+
 def test_state_is_dropped_with_a_warning(tmp_path):
     torch.export.save(torch.export.export(Counter().eval(), (torch.rand(3),)), str(tmp_path / "model.pt2"))
     done = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle")

@@ -17,6 +17,8 @@ void register_aten_passes() {
   static_cast<void>(done);
 }
 
-std::vector<std::string> core_pipeline() { return {"functionalize", "normalize", "decompose"}; }
+std::vector<std::string> core_pipeline() {
+  return {"functionalize", "normalize", "expand-loops", "decompose"};
+}
 
 } // namespace chute::aten

@@ -4,6 +4,7 @@
 // Several index tensors, and aten.gather, become one lookup in a flattened dimension: the position
 // is the sum of index times stride.
 #include "circle/legalize/emit.h"
+#include "circle/legalize/selection.h"
 #include "ir/sym_table.h"
 
 #include <algorithm>
@@ -166,59 +167,91 @@ Value *wrapped(Emit &e, Value *index, SymInt extent) {
       v += v < 0 ? n : 0;
     return e.constant_ints(element, static_dims(index), *known);
   }
-  if (element == ElementType::I64)
-    return e(op::FLOOR_MOD, {index, e.like(index, static_cast<double>(n))});
+  // Not FLOOR_MOD, which few runtimes have, and none for i64.
   Value *moved = e.add(index, e.like(index, static_cast<double>(n)));
   return e.select(e(op::LESS, {index, e.like(index, 0)}), moved, index);
 }
 
 struct Indices {
   std::vector<Value *> values; ///< of the indexed dimensions, in order
+  std::vector<bool> wrap;      ///< which of them may be negative
   Dims dims;
 };
 
-/// A constant mask chooses positions that are known now: one list of them per dimension of it.
-bool append_positions(Emit &e, Value *mask, u32 first, Indices &out) {
-  const std::optional<Dims> known = int_constant(mask);
-  if (!known)
-    return false;
-  const Dims shape = static_dims(mask), strides = strides_of(shape);
-  for (size_t d = 0; d < shape.size(); ++d) {
-    Dims at;
-    for (size_t i = 0; i < known->size(); ++i)
-      if ((*known)[i])
-        at.push_back(static_cast<i64>(i) / strides[d] % shape[d]);
-    out.values.push_back(e.constant_ints(ElementType::I64, Dims{static_cast<i64>(at.size())}, at));
-    out.dims.push_back(first + static_cast<i64>(d));
-  }
-  return true;
+/// Which rows a constant mask chooses.
+Value *constant_positions(Emit &e, const Dims &mask) {
+  Dims at;
+  for (size_t i = 0; i < mask.size(); ++i)
+    if (mask[i])
+      at.push_back(static_cast<i64>(i));
+  return e.constant_ints(ElementType::I64, Dims{static_cast<i64>(at.size())}, at);
 }
 
-/// The non-null entries of aten.index's list; empty after `unsupported`.
-Indices read_indices(Emit &e, u32 first, u32 count) {
+bool is_mask(const Value *v) {
+  return v->type().element() == ElementType::Bool || v->type().element() == ElementType::U8;
+}
+
+/// The non-null entries of aten.index's list. A mask stands for the dimensions that it covers (none
+/// for one of rank 0, which adds a dimension): those become one dimension of `x`, indexed by the
+/// positions that it chooses, of which there are `chosen`. Empty after `unsupported`.
+Indices read_indices(Emit &e, Value *&x, u32 first, u32 count, SymInt chosen) {
   Indices out;
+  SymDims merged;
+  int d = 0;
   for (u32 i = 0; i < count; ++i) {
     Value *v = e.op.operand(first + i);
-    if (!v)
+    if (!v || !is_mask(v)) {
+      if (v) {
+        out.values.push_back(v);
+        out.wrap.push_back(true);
+        out.dims.push_back(i);
+      }
+      merged.push_back(x->type().dim(d++));
       continue;
-    const ElementType t = v->type().element();
-    if (t == ElementType::Bool || t == ElementType::U8) {
-      if (append_positions(e, v, i, out))
-        continue;
-      e.unsupported("by a mask: the size of the result depends on the data",
-                    "use torch.where with a value of the same shape");
-      return {};
     }
-    out.values.push_back(v);
+    SymInt covered = 1;
+    for (int k = 0; k < v->type().rank(); ++k)
+      covered = e.context().sym().mul(covered, x->type().dim(d++));
+    merged.push_back(covered);
+    const std::optional<Dims> known = int_constant(v);
+    Value *at = known ? constant_positions(e, *known) : chosen_positions(e, v, chosen);
+    if (!at)
+      return {};
+    out.values.push_back(at);
+    out.wrap.push_back(false);
     out.dims.push_back(i);
   }
-  return out;
+  for (; d < x->type().rank(); ++d)
+    merged.push_back(x->type().dim(d));
+  if (static_cast<int>(merged.size()) != x->type().rank())
+    x = e.reshape(x, merged);
+  return x ? out : Indices{};
+}
+
+/// The last dimension of the part of aten.index's result that the indices make: how many elements
+/// each mask among them chooses.
+SymInt chosen_count(Emit &e, u32 first, u32 count) {
+  size_t rank = 0, begin = 0, end = 0;
+  bool apart = false, any = false;
+  for (u32 i = 0; i < count; ++i) {
+    const Value *v = e.op.operand(first + i);
+    if (!v)
+      continue;
+    rank = std::max<size_t>(rank, is_mask(v) ? 1 : static_cast<size_t>(v->type().rank()));
+    apart |= any && i != end;
+    begin = any ? begin : i;
+    end = i + 1;
+    any = true;
+  }
+  const size_t at = (apart ? 0 : begin) + rank;
+  const std::span<const SymInt> shape = e.type().shape();
+  return at && at <= shape.size() ? shape[at - 1] : SymInt(1);
 }
 
 Value *index_tensor(Emit &e) {
   Value *x = e.arg(0);
   const ir::Op::Segment list = e.op.segment(1);
-  Indices ix = read_indices(e, list.first, list.count);
+  Indices ix = read_indices(e, x, list.first, list.count, chosen_count(e, list.first, list.count));
   if (ix.values.empty())
     return nullptr;
   const auto size = [&](i64 d) { return x->type().dim(static_cast<int>(d)); };
@@ -226,8 +259,11 @@ Value *index_tensor(Emit &e) {
     return e.unsupported("along a dimension whose size no input tells",
                          "export with static shapes");
   };
+  const auto position_in = [&](size_t k, Value *v) {
+    return ix.wrap[k] ? wrapped(e, v, size(ix.dims[k])) : v;
+  };
   if (ix.values.size() == 1) {
-    Value *at = wrapped(e, ix.values[0], size(ix.dims[0]));
+    Value *at = position_in(0, ix.values[0]);
     return at ? gather(e, x, at, ix.dims[0]) : unknown();
   }
   // Indexed dimensions that are not neighbours go first, as in torch.
@@ -245,13 +281,12 @@ Value *index_tensor(Emit &e) {
   SymInt stride = 1;
   Value *position = nullptr;
   for (size_t k = ix.values.size(); k-- > 0;) {
-    const SymInt n = size(ix.dims[k]);
-    Value *v = wrapped(e, e.cast(ix.values[k], ElementType::I64), n);
+    Value *v = position_in(k, e.cast(ix.values[k], ElementType::I64));
     v = v ? times(e, v, stride) : nullptr;
     if (!v)
       return unknown();
     position = position ? e.add(position, v) : v;
-    stride = e.context().sym().mul(stride, n);
+    stride = e.context().sym().mul(stride, size(ix.dims[k]));
   }
   SymDims shape;
   for (i64 d = 0; d < rank; ++d) {

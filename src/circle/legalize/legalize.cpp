@@ -2,6 +2,7 @@
 #include "circle/legalize/legalize.h"
 
 #include "circle/legalize/emit.h"
+#include "circle/legalize/selection.h"
 
 namespace chute::circle {
 
@@ -18,6 +19,7 @@ const pass::PatternSet &legalize_patterns() {
     add_norm_rules(s);
     add_movement_rules(s);
     add_indexing_rules(s);
+    add_selection_rules(s);
     add_scatter_rules(s);
     add_resize_rules(s);
     add_quantize_rules(s);

@@ -11,6 +11,9 @@
 //
 // each called by the buffer's name; what a buffer starts with is then the caller's first value.
 //
+// With state=variable (`--state variable`) buffers stay: core.state becomes a variable tensor, and
+// outputs of kind BufferMutation, after the program's own, what is written into it (store-state).
+//
 // The warnings (`circle.mutation.buffer`, `circle.mutation.input`; with the setting target=tosa
 // `tosa.mutation.buffer`, `tosa.mutation.input`) name what is no longer written.
 #include "circle/passes.h"
@@ -37,7 +40,9 @@ Diagnostic warning(const ir::OutputInfo &o, bool tosa) {
                            " keeps no state, so every run starts from the initial value"
                      : "the program writes this input; " + file + " leaves its inputs alone";
   d.hint =
-      "--state io makes it an input and an output; or make the new value an output of the model";
+      buffer ? "--state io makes it an input and an output, --state variable a variable tensor; or "
+               "make the new value an output of the model"
+             : "--state io makes it an output; or make the new value an output of the model";
   return d;
 }
 
@@ -73,13 +78,8 @@ void expose_state(pass::PassContext &ctx) {
   graph.outputs() = std::move(own);
 }
 
-} // namespace
-
-void drop_mutations(pass::PassContext &ctx) {
-  const auto target = ctx.settings.find("target");
-  const bool tosa = target != ctx.settings.end() && target->second == "tosa";
-  if (const auto it = ctx.settings.find("state"); it != ctx.settings.end() && it->second == "io")
-    return expose_state(ctx);
+/// Replaces the content of buffers by what they start with.
+void freeze_state(pass::PassContext &ctx) {
   ir::Graph &graph = ctx.graph;
   ir::walk(graph, [&](ir::Op &op) {
     ++ctx.counters.ops_visited;
@@ -93,23 +93,54 @@ void drop_mutations(pass::PassContext &ctx) {
     ++ctx.counters.rewrites;
     return false;
   });
+}
 
+/// A variable tensor is called as its buffer.
+void name_state(pass::PassContext &ctx) {
+  ir::walk(ctx.graph, [&](ir::Op &op) {
+    ++ctx.counters.ops_visited;
+    if (op.opcode() == ir::core_op::state)
+      ctx.graph.set_name(op.result(), ctx.graph.context().intern(op.attr("name").as_string()));
+  });
+}
+
+} // namespace
+
+void drop_mutations(pass::PassContext &ctx) {
+  const auto target = ctx.settings.find("target");
+  const bool tosa = target != ctx.settings.end() && target->second == "tosa";
+  const auto setting = ctx.settings.find("state");
+  const std::string_view state = setting == ctx.settings.end() ? "" : setting->second;
+  if (state == "io")
+    return expose_state(ctx);
+  const bool keeps = state == "variable";
+  if (keeps)
+    name_state(ctx);
+  else
+    freeze_state(ctx);
+
+  ir::Graph &graph = ctx.graph;
   ir::Op *ret = graph.return_op();
-  std::vector<ir::OutputInfo> kept;
-  std::vector<ir::Value *> values;
+  std::vector<ir::OutputInfo> kept, written;
   for (const ir::OutputInfo &o : graph.outputs()) {
-    if (o.kind == ir::OutputKind::BufferMutation || o.kind == ir::OutputKind::InputMutation) {
+    const bool buffer = o.kind == ir::OutputKind::BufferMutation;
+    if (buffer && keeps)
+      written.push_back(o);
+    else if (buffer || o.kind == ir::OutputKind::InputMutation)
       ctx.diagnostics.add(warning(o, tosa));
-      continue;
-    }
-    kept.push_back(o);
-    if (o.operand >= 0) {
-      values.push_back(ret->operand(static_cast<u32>(o.operand)));
-      kept.back().operand = static_cast<i32>(values.size()) - 1;
-    }
+    else
+      kept.push_back(o);
   }
   if (kept.size() == graph.outputs().size())
     return;
+  kept.insert(kept.end(), written.begin(), written.end());
+  std::vector<ir::Value *> values;
+  for (ir::OutputInfo &o : kept) {
+    if (o.operand < 0)
+      continue;
+    values.push_back(ret->operand(static_cast<u32>(o.operand)));
+    o.operand = static_cast<i32>(values.size()) - 1;
+  }
   graph.outputs() = std::move(kept);
   ir::Builder b(graph, graph.body(), ret);
   b.set_loc(ret->loc());

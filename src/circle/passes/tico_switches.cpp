@@ -9,6 +9,9 @@
 //                                        matmul(c, x) of [1, a, b] and [1, b, n]
 //                                        → transposed linear(transposed x, c)
 //   convert_rhs_const_mm_to_fc (true)    false: x @ c stays a BATCH_MATMUL
+//   segment_index_select (false)         index_select(x, constant), x[…, constant]
+//                                        → concatenation of slices, one per run of indices with
+//                                          one step; TICO does it always, one slice per index
 //   remove_constant_input (true)         false: Python numbers that export specialised become
 //   inputs
 //                                        of rank 0 that nothing reads
@@ -26,6 +29,7 @@
 #include "pass/constants.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace chute::circle {
@@ -157,6 +161,60 @@ bool rhs_constant(Op &op, pass::Rewriter &rw) {
   return true;
 }
 
+/// The dimension that an operator looks up with constant indices of rank 1; -1 for others.
+int looked_up(const Op &op, const Value *&index) {
+  if (op.opcode() == a::index_select) {
+    index = op.operand(1);
+    return static_cast<int>(op.attr("dim").as_int().value());
+  }
+  const Op::Segment list = op.segment(1);
+  int dim = -1;
+  for (u32 i = 0; i < list.count; ++i)
+    if (const Value *v = op.operand(list.first + i)) {
+      if (dim >= 0)
+        return -1;
+      dim = static_cast<int>(i);
+      index = v;
+    }
+  return dim;
+}
+
+bool segment(Op &op, pass::Rewriter &rw) {
+  const Value *index = nullptr;
+  Value *x = op.operand(0);
+  int dim = looked_up(op, index);
+  const int rank = x->type().rank();
+  if (!index || !ir::is_integer(index->type().element()) || index->type().rank() != 1 ||
+      dim < -rank || dim >= rank)
+    return false;
+  dim += dim < 0 ? rank : 0;
+  const std::optional<pass::Dims> at = pass::int_constant(index);
+  if (!at || at->empty() || x->type().dim(dim).is_symbolic())
+    return false;
+  const i64 n = x->type().dim(dim).value();
+  ir::Builder b = rw.before(op);
+  std::vector<Value *> parts;
+  for (size_t i = 0; i < at->size();) {
+    const auto position = [&](size_t k) { return (*at)[k] + ((*at)[k] < 0 ? n : 0); };
+    const i64 first = position(i);
+    if (first < 0 || first >= n)
+      return false;
+    i64 step = i + 1 < at->size() ? position(i + 1) - first : 1;
+    step = step < 1 ? 1 : step;
+    i64 last = first;
+    for (++i; i < at->size() && position(i) == last + step && position(i) < n; ++i)
+      last += step;
+    parts.push_back(b.create(a::slice_Tensor, {x},
+                             {{"dim", Attr::of_int(dim)},
+                              {"start", Attr::of_int(first)},
+                              {"end", Attr::of_int(last + 1)},
+                              {"step", Attr::of_int(first == last ? 1 : step)}}));
+  }
+  const ir::NamedAttr axis{"dim", Attr::of_int(dim)};
+  rw.replace(op, parts.size() == 1 ? parts[0] : b.create(a::cat, parts, std::span(&axis, 1)));
+  return true;
+}
+
 /// Specialised numbers become inputs.
 void constant_inputs(ir::Graph &graph) {
   ir::Context &ctx = graph.context();
@@ -189,6 +247,8 @@ void tico_switches(pass::PassContext &ctx) {
     patterns.add("causal-mask", {a::add_Tensor}, causal_mask);
   if (is("convert_expand_to_slice_cat", "true"))
     patterns.add("expand-to-slice-cat", {a::view}, expand_to_slice_cat);
+  if (is("segment_index_select", "true"))
+    patterns.add("segment-index-select", {a::index_select, a::index_Tensor}, segment);
   if (is("convert_lhs_const_mm_to_fc", "true"))
     patterns.add("lhs-constant-matmul", {a::matmul}, lhs_constant);
   if (is("convert_single_batch_lhs_const_bmm_to_fc", "true"))

@@ -32,6 +32,32 @@ V masked_scatter(Emit &e) {
   return e.where(mask, e.view(picked, e.shape_of(x)), x);
 }
 
+/// x[mask] of both broadcast; its size, known at run time, is the recorded one.
+bool masked_select(ir::Op &op, pass::Rewriter &rw) {
+  V x = op.operand(0), mask = op.operand(1);
+  if (mask->type().element() != ElementType::Bool)
+    return false;
+  const auto a = x->type().shape(), b = mask->type().shape();
+  const size_t rank = std::max(a.size(), b.size());
+  Shape shape;
+  for (size_t d = 0; d < rank; ++d) {
+    const SymInt left = d + a.size() < rank ? SymInt(1) : a[d + a.size() - rank];
+    const SymInt right = d + b.size() < rank ? SymInt(1) : b[d + b.size() - rank];
+    shape.push_back(left == SymInt(1) ? right : left);
+  }
+  ir::Builder builder = rw.before(op);
+  const auto wide = [&](V v) {
+    return std::ranges::equal(v->type().shape(), shape)
+               ? v
+               : builder.create(op::expand, {v}, {{"size", rw.context().ints_attr(shape)}});
+  };
+  V operands[] = {wide(x), wide(mask)};
+  const ir::Type type = op.result()->type();
+  rw.replace(op,
+             builder.create_typed(op::index_Tensor, operands, {}, std::span(&type, 1))->result());
+  return true;
+}
+
 /// The mask of an index list that holds one, over leading dimensions, and nothing else; or null.
 V sole_mask(const Values &indices) {
   V mask = nullptr;
@@ -103,6 +129,7 @@ V put_by_mask(Emit &e) {
 } // namespace
 
 void add_mask_rules(pass::PatternSet &set) {
+  set.add("masked-select", {op::masked_select}, masked_select);
   set.add("masked-scatter", {op::masked_scatter}, rule<masked_scatter>);
   set.add("put-by-mask", {op::index_put}, rule<put_by_mask>);
 }

@@ -1,0 +1,181 @@
+"""Faults that users of such tools have reported whose right result is more than a value: what the file holds, its size, its bytes,
+the work that it takes. Named after their rows in the project's list of faults; the others are cases_faults.py's, the dynamic
+ones cases_dynamic.py's, the quantized ones test_quantized_faults.py's.
+"""
+import json
+import zipfile
+
+import oracles
+import pytest
+import torch
+from circle_schema import circle as schema
+from conftest import chute
+from test_dynamic import numbers
+from torch import nn
+
+
+def export(folder, module, inputs, **more):
+    path = folder / "model.pt2"
+    torch.export.save(torch.export.export(module.eval(), inputs, **more), str(path))
+    return path
+
+
+def convert(folder, module, inputs, *options, **more):
+    circle = folder / "model.circle"
+    chute("convert", export(folder, module, inputs, **more), "-o", circle, *options)
+    chute("verify", circle)
+    return circle
+
+
+def unpacked(path):
+    return schema.Model.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+
+
+def agrees(path, module, inputs):
+    with torch.no_grad():
+        want = numbers(module(*inputs))
+    got, why = oracles.apart(oracles.run_reference, path, numbers(inputs), seconds=240)
+    assert got is not None, why
+    _, wrong = oracles.difference(got, want, 1e-5, 1e-5)
+    assert not wrong, wrong
+
+
+class Stateful(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x, unused):
+        self.seen.add_(x)
+        return x * 2
+
+
+def test_a42_effects_and_interface_stay(tmp_path):
+    """Nothing reads the buffer's new content or the second input: the write stays, and so does the input."""
+    circle = convert(tmp_path, Stateful(), (torch.rand(3), torch.rand(2)), "--state", "variable")
+    chute("optimize", circle, "-O2", "-o", tmp_path / "small.circle")
+    for path in (circle, tmp_path / "small.circle"):
+        graph = unpacked(path).subgraphs[0]
+        assert [graph.tensors[i].name for i in graph.inputs] == [b"x", b"unused"]
+        written = [t for op in graph.operators for t in op.outputs if graph.tensors[t].isVariable]
+        assert len(written) == 1
+    circle = convert(tmp_path, Stateful(), (torch.rand(3), torch.rand(2)), "--state", "io")
+    graph = unpacked(circle).subgraphs[0]
+    assert [graph.tensors[i].name for i in graph.inputs] == [b"x", b"unused", b"seen"]
+    assert len(graph.outputs) == 2
+
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleDict({name: nn.Linear(4, 3) for name in ("b", "a", "d", "c")})
+
+    def forward(self, x):
+        return {name: head(x[..., :4]).relu() for name, head in self.heads.items()}
+
+
+@pytest.mark.parametrize("form", ("circle", "tosa"))
+def test_a73_c11_the_same_bytes_each_time(tmp_path, form):
+    model = export(tmp_path, Features(), (torch.rand(2, 6),))
+    files = []
+    for threads in (1, 2, 5):
+        chute("convert", model, "-o", tmp_path / f"{threads}.{form}", "--threads", threads)
+        files.append((tmp_path / f"{threads}.{form}").read_bytes())
+    assert files[0] == files[1] == files[2]
+
+
+def test_b9_overload_packets(tmp_path):
+    """Operators called by the packet's name, without an overload."""
+    class Module(nn.Module):
+        def forward(self, x, y):
+            return torch.relu(x) + y * x
+
+    model = export(tmp_path, Module(), (torch.rand(2, 3), torch.rand(2, 3)))
+    with zipfile.ZipFile(model) as old, zipfile.ZipFile(tmp_path / "packets.pt2", "w", zipfile.ZIP_STORED) as new:
+        for member in old.infolist():
+            data = old.read(member)
+            if member.filename.endswith(".json") and b"torch.ops.aten" in data:
+                for overload in (b"relu.default", b"add.Tensor", b"mul.Tensor"):
+                    assert b"torch.ops.aten." + overload in data
+                    data = data.replace(b"torch.ops.aten." + overload, b"torch.ops.aten." + overload.split(b".")[0])
+            new.writestr(member, data)
+    for name in ("model", "packets"):
+        chute("convert", tmp_path / f"{name}.pt2", "-o", tmp_path / f"{name}.circle")
+    assert (tmp_path / "packets.circle").read_bytes() == (tmp_path / "model.circle").read_bytes()
+
+
+def test_b13_static_tensors_have_no_signature(tmp_path):
+    class Module(nn.Module):
+        def forward(self, x, y):
+            return x * 2 + 1, y.reshape(-1, 2)
+
+    dynamic = torch.export.Dim.AUTO
+    circle = convert(tmp_path, Module(), (torch.rand(3, 2), torch.rand(4, 4)), dynamic_shapes=(None, {0: dynamic}))
+    graph = unpacked(circle).subgraphs[0]
+    signatures = {t.name: None if t.shapeSignature is None else list(t.shapeSignature) for t in graph.tensors}
+    assert signatures[b"x"] is None and signatures[b"y"] == [-1, 4]
+    assert all(s is None or -1 in s for s in signatures.values()), signatures
+
+
+def test_b14_empty_tensors_share_buffer_zero(tmp_path):
+    circle = convert(tmp_path, nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2), nn.Softmax(-1)), (torch.rand(2, 4),))
+    model = unpacked(circle)
+    graph = model.subgraphs[0]
+    computed = {t for op in graph.operators for t in op.outputs} | set(graph.inputs)
+    assert computed and all(graph.tensors[t].buffer == 0 for t in computed)
+    assert model.buffers[0].data is None and sum(b.data is None for b in model.buffers) == 1
+
+
+def test_b35_the_symbol_stays(tmp_path):
+    class Module(nn.Module):
+        def forward(self, x):
+            return x * 2 if x.shape[0] > 1 else x
+
+    circle = convert(tmp_path, Module(), (torch.rand(6, 3),), dynamic_shapes=({0: torch.export.Dim("n", min=2, max=64)},))
+    graph = unpacked(circle).subgraphs[0]
+    assert list(graph.tensors[graph.outputs[0]].shapeSignature) == [-1, 3]
+    for rows in (2, 6, 9):
+        agrees(circle, Module(), (torch.rand(rows, 3),))
+
+
+def test_c1_a_broadcast_constant_stays_small(tmp_path):
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("one", torch.full((1, 1), 0.5))
+
+        def forward(self, x):
+            return self.one.expand(1024, 1024) * 2, self.one.repeat(512, 512) + x
+
+    circle = convert(tmp_path, Module(), (torch.rand(1),))
+    assert circle.stat().st_size < 10_000
+    agrees(circle, Module(), (torch.rand(1),))
+
+
+def test_c2_a_chain_of_a_thousand(tmp_path):
+    class Module(nn.Module):
+        def forward(self, x):
+            for _ in range(500):
+                x = torch.tanh(x * x)
+            return x
+
+    agrees(convert(tmp_path, Module(), (torch.rand(2),)), Module(), (torch.rand(2),))
+
+
+def test_c13_big_constants_are_read_once(tmp_path):
+    """Folding, merging and writing look at a weight of 16 MiB a fixed number of times, however many passes run."""
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2048, 2048)
+
+        def forward(self, x):
+            return torch.relu(self.fc(x)) @ self.fc.weight
+
+    model = export(tmp_path, Module(), (torch.rand(1, 2048),))
+    done = chute("convert", model, "-o", tmp_path / "model.circle", "--stats", "--json")
+    passes, _ = json.JSONDecoder().raw_decode(done.stderr[done.stderr.index("["):])
+    size = 4 * 2048 * 2048
+    assert sum(p["bytes_hashed"] for p in passes) <= 2 * size
+    assert sum(p["bytes_copied"] for p in passes) <= size // 8
+    assert (tmp_path / "model.circle").stat().st_size < 1.01 * 2 * size
