@@ -2,7 +2,6 @@
 //
 //   mean(mean(x, a), b)              → mean(x, a and b); sum, max, min, prod, any, all likewise
 //   reduce(transpose(x), axes) whose remaining dimensions keep x's order → reduce(x, axes of x)
-//   reshape(reduce(x)) that puts the reduced dimensions back as 1 → reduce(x) that keeps them
 //
 // Exact for max, min, any, all, and for integers; means and sums of floats are added in another
 // order: bound 2 log2(n) ulp of the sum of magnitudes over the n elements, as for any order. Left
@@ -98,29 +97,6 @@ bool reduce_transposed(Op &op, Rewriter &rw) {
   return true;
 }
 
-constexpr OpCode kReductions[] = {op::MEAN,       op::SUM,        op::REDUCE_PROD, op::REDUCE_MAX,
-                                  op::REDUCE_MIN, op::REDUCE_ANY, op::REDUCE_ALL};
-
-bool keep_reduced(Op &op, Rewriter &rw) {
-  Op *reduce = op.operand(0)->producer();
-  if (!reduce || std::ranges::find(kReductions, reduce->opcode()) == std::end(kReductions) ||
-      keeps(*reduce) || !op.operand(0)->has_one_use() ||
-      !stored_alike(op.operand(0)->type(), op.result()->type()))
-    return false;
-  Value *x = reduce->operand(0);
-  const std::optional<Dims> axes = axes_of(*reduce);
-  if (!axes || x->type().rank() != op.result()->type().rank())
-    return false;
-  for (int d = 0; d < x->type().rank(); ++d) {
-    const SymInt kept = std::ranges::binary_search(*axes, d) ? SymInt(1) : x->type().dim(d);
-    if (op.result()->type().dim(d) != kept)
-      return false;
-  }
-  rw.replace(op, make(rw, op, reduce->opcode(), {x, reduce->operand(1)},
-                      {{"keep_dims", ir::Attr::of_bool(true)}}));
-  return true;
-}
-
 } // namespace
 
 void add_reduce_rules(pass::PatternSet &set) {
@@ -132,7 +108,6 @@ void add_reduce_rules(pass::PatternSet &set) {
           {op::MEAN, op::SUM, op::REDUCE_PROD, op::REDUCE_MAX, op::REDUCE_MIN, op::REDUCE_ANY,
            op::REDUCE_ALL},
           reduce_transposed);
-  set.add("keep-reduced-dimensions", {op::RESHAPE}, keep_reduced);
 }
 
 void simplify_reductions(pass::PassContext &ctx) {

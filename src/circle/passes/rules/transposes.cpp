@@ -5,8 +5,6 @@
 //   transpose(constant)                            → a permuted view of the constant
 //   transpose(reshape(transpose(x))) where the reshape only adds or drops dimensions of size 1
 //                                                  → one transpose and one reshape, or less
-//   reshape(transpose(reshape(x))) where the inner reshape only adds or drops dimensions of size 1
-//                                                  → reshape(transpose(x))
 //   transpose that moves only dimensions of size 1 → reshape
 //
 // Exact. Other users of an inner transpose keep it. Left alone: run-time permutations, values that
@@ -117,41 +115,11 @@ bool merge_around_view(Op &op, Rewriter &rw) {
   return replace_by_view(op, rw, inner.source);
 }
 
-/// reshape(transpose(reshape(x))): the inner one only renames what the transpose moves.
-bool view_before_transpose(Op &op, Rewriter &rw) {
-  if (!made_for_one(op.operand(0), op::TRANSPOSE))
-    return false;
-  const Transposed outer = valid(op.operand(0));
-  const Op *view = outer ? made_for_one(outer.source, op::RESHAPE) : nullptr;
-  if (!view)
-    return false;
-  Value *x = view->operand(0);
-  const std::optional<Dims> a = wide_dims(x->type()), b = wide_dims(outer.source->type());
-  if (!a || !b || a->size() != b->size() || !stored_alike(x->type(), op.result()->type()) ||
-      !stored_alike(x->type(), outer.source->type()))
-    return false;
-  for (size_t i = 0; i < a->size(); ++i)
-    if (x->type().dim(static_cast<int>((*a)[i])) !=
-        outer.source->type().dim(static_cast<int>((*b)[i])))
-      return false;
-  // Dimensions of size 1 first, the others in the order in which they arrive.
-  Dims perm;
-  for (i64 d = 0; d < x->type().rank(); ++d)
-    if (!std::ranges::binary_search(*a, d))
-      perm.push_back(d);
-  for (i64 p : outer.perm)
-    for (size_t i = 0; i < b->size(); ++i)
-      if ((*b)[i] == p)
-        perm.push_back((*a)[i]);
-  return replace_by_view(op, rw, is_identity(perm) ? x : make_transpose(rw, op, x, perm));
-}
-
 } // namespace
 
 void add_transpose_rules(pass::PatternSet &set) {
   set.add("merge-transposes", {op::TRANSPOSE}, merge);
   set.add("transposes-around-view", {op::TRANSPOSE}, merge_around_view);
-  set.add("view-before-transpose", {op::RESHAPE}, view_before_transpose);
 }
 
 void merge_transposes(pass::PassContext &ctx) {
