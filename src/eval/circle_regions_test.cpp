@@ -182,10 +182,11 @@ TEST_F(CircleRegions, ResolvedCustomOperatorsComputeWhatTheyStandFor) {
     const auto graph = circle::testing::RandomCircle(ctx, seed).make(16 + seed % 20);
     const auto inputs = random_inputs(*graph, seed);
     const auto before = run(*graph, inputs);
+    const auto own = count(*graph, circle::op::CUSTOM); // no builtin operator stands for these
     make_custom(*graph);
-    hits_["custom operators"] += count(*graph, circle::op::CUSTOM);
+    hits_["custom operators"] += count(*graph, circle::op::CUSTOM) - own;
     apply(*graph, {"resolve-custom-ops"});
-    ASSERT_EQ(count(*graph, circle::op::CUSTOM), 0u) << ir::print(*graph);
+    ASSERT_EQ(count(*graph, circle::op::CUSTOM), own) << ir::print(*graph);
     ASSERT_EQ(fault(*graph), "") << seed << ir::print(*graph);
     expect_same(before, run(*graph, inputs), "seed " + std::to_string(seed), true);
     if (HasFailure())

@@ -40,8 +40,19 @@ std::optional<Storage> storage_of(const aten::AffineForm &form) {
   }
 }
 
+/// Whether something reads which elements were within the range.
+bool mask_is_read(const ir::Op &op) { return op.num_results() > 1 && op.result(1)->has_uses(); }
+
+/// The second result of the forms that have one, the mask, must be unread.
+void replace_value(ir::Op &op, pass::Rewriter &rw, Value *v) {
+  Value *const values[] = {v, nullptr};
+  rw.replace(op, std::span(values, op.num_results()));
+}
+
 /// fake-quantize with one scale: quantize, then dequantize.
 bool split(ir::Op &op, pass::Rewriter &rw) {
+  if (mask_is_read(op))
+    return false;
   const auto form = aten::affine_form(op);
   if (!form || form->step != aten::AffineForm::Step::Both || form->scales.size() != 1 ||
       form->axis >= 0)
@@ -59,12 +70,15 @@ bool split(ir::Op &op, pass::Rewriter &rw) {
   Value *x = op.operand(0);
   const ir::Type stored = e.context().tensor_type(storage->element, x->type().shape());
   Value *q = e.typed(aten::op::qd_quantize_per_tensor, {x}, attrs, stored);
-  rw.replace(op, e.typed(aten::op::qd_dequantize_per_tensor, {q}, attrs, op.result()->type()));
+  replace_value(op, rw,
+                e.typed(aten::op::qd_dequantize_per_tensor, {q}, attrs, op.result()->type()));
   return true;
 }
 
 /// fake-quantize of constant weights with a scale per channel: stored weights, dequantized.
 bool split_channels(ir::Op &op, pass::Rewriter &rw) {
+  if (mask_is_read(op))
+    return false;
   const auto form = aten::affine_form(op);
   const ir::Constant *c = constant_of(op.operand(0));
   if (!form || form->step != aten::AffineForm::Step::Both || form->axis < 0 || !c || !c->has_data)
@@ -102,7 +116,7 @@ bool split_channels(ir::Op &op, pass::Rewriter &rw) {
                          {"quant_max", of(form->max + storage->shift)},
                          {"dtype", of(storage->element)}},
                         op.result()->type());
-  rw.replace(op, real);
+  replace_value(op, rw, real);
   return true;
 }
 
