@@ -1,11 +1,11 @@
 """A Circle file of 3 GiB is verified, listed, optimized and written back in less than 1 GiB of memory."""
 import os
 import pathlib
-import subprocess
 
 import flatbuffers
 import pytest
 from circle_schema import circle as schema
+from peak import peak_memory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHUTE = os.environ.get("CHUTE", str(ROOT / "build" / "dev" / "chute"))
@@ -49,11 +49,7 @@ def make(path):
 
 def most_memory(*arguments):
     """Peak resident memory in bytes, mapped files included."""
-    child = subprocess.Popen([CHUTE, *map(str, arguments)], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, arguments
-    return used.ru_maxrss * 1024
+    return peak_memory([CHUTE, *arguments])
 
 
 @pytest.fixture(scope="module")
