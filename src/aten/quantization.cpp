@@ -30,7 +30,7 @@ const boost::unordered_flat_map<u16, FormInfo> &forms() {
   static const boost::unordered_flat_map<u16, FormInfo> table = [] {
     boost::unordered_flat_map<u16, FormInfo> t;
     const auto add = [&](ir::OpCode code, FormInfo info) {
-      const ir::OpDef &def = ir::Registry::global().def(code);
+      const ir::OpDef &def = ir::Registry::row(code);
       info.scale = def.attr_index("scale");
       info.zero_point = def.attr_index("zero_point");
       info.low = def.attr_index("quant_min");

@@ -268,6 +268,8 @@ Type Context::opaque_type() const { return impl_->opaque; }
 Type Context::tensor_type(ElementType element, std::span<const SymInt> shape,
                           const Quantization *quant) {
   TypeStorage key;
+  static_assert(kNumElementTypes <= 64);
+  elements_ |= u64{1} << static_cast<unsigned>(element);
   key.kind = TypeKind::Tensor;
   key.element = element;
   key.shape = shape;

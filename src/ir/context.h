@@ -71,6 +71,12 @@ public:
   Attr list_attr(std::span<const Attr> values);
   Attr complex_attr(double real, double imaginary);
 
+  /// Whether a tensor type of that element type was ever made: never false for one that a graph
+  /// has.
+  bool has_element(ElementType element) const {
+    return elements_ >> static_cast<unsigned>(element) & 1;
+  }
+
   SymTable &sym() { return *sym_; }
   const SymTable &sym() const { return *sym_; }
 
@@ -81,6 +87,7 @@ private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<SymTable> sym_;
+  u64 elements_ = 0; ///< by ElementType
 };
 
 } // namespace chute::ir

@@ -120,6 +120,7 @@ Op *Graph::create(OpCode code, std::span<Value *const> operands, std::span<const
     regions[i]->parent_op_ = op;
   }
   ++num_ops_;
+  ++counts_[index(code)];
   return op;
 }
 
@@ -240,6 +241,7 @@ void Graph::discard(Op *op) {
     next_value_id_ -= results;
   }
   --num_ops_;
+  --counts_[index(op->opcode_)];
   slab_.deallocate(op, block_bytes(op->num_operands_, results, op->num_attrs_, op->num_regions_));
 }
 
@@ -257,6 +259,7 @@ void Graph::destroy(Op *op) {
         listener_->uses_changed(*value);
     }
   --num_ops_;
+  --counts_[index(op->opcode_)];
   slab_.deallocate(
       op, block_bytes(op->num_operands_, op->num_results_, op->num_attrs_, op->num_regions_));
 }

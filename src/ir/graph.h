@@ -137,6 +137,16 @@ public:
   u32 num_op_ids() const { return next_op_id_; }       ///< for side tables by Op::id
   u32 num_value_ids() const { return next_value_id_; } ///< for side tables by Value::id
   size_t num_ops() const { return num_ops_; }          ///< attached and detached, all regions
+  /// Operators of one opcode, attached and detached. A pass asks before it goes through the graph.
+  u32 count(OpCode code) const { return counts_[index(code)]; }
+  /// Whether any operator of the graph has an opcode that fits. Cost: the opcodes there are.
+  template <class Fits>
+  bool has_any(Fits &&fits) const {
+    for (u16 i = 0; i < kMaxOpCode; ++i)
+      if (counts_[i] && fits(OpCode{i}))
+        return true;
+    return false;
+  }
   size_t ir_bytes() const { return slab_.bytes_in_use(); }
 
 private:
@@ -162,6 +172,7 @@ private:
   u32 next_op_id_ = 0;
   u32 next_value_id_ = 0;
   size_t num_ops_ = 0;
+  std::vector<u32> counts_ = std::vector<u32>(kMaxOpCode); // by opcode
   Listener *listener_ = nullptr;
 };
 

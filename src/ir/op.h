@@ -23,6 +23,8 @@ public:
   Op *owner() const { return owner_; }
   Use *next() const { return next_; }
   u32 operand_index() const;
+  /// Whether its value has no other use. Looks at nothing but this slot.
+  bool is_only() const;
 
 private:
   friend class Graph;
@@ -81,6 +83,7 @@ public:
 
 private:
   friend class Graph;
+  friend class Use;
   friend struct Op;
   Type type_;
   Use *first_use_ = nullptr;
@@ -98,9 +101,10 @@ private:
 /// order. Made and destroyed by a Graph only.
 struct Op {
   OpCode opcode() const { return opcode_; }
-  const OpDef &def() const { return Registry::global().def(opcode_); }
+  const OpDef &def() const { return Registry::row(opcode_); }
   std::string_view name() const { return def().name; }
-  bool has(trait::Set t) const { return def().has(t); }
+  trait::Set traits() const { return Registry::facts(opcode_).traits; }
+  bool has(trait::Set t) const { return (traits() & t) == t; }
   u32 id() const { return id_; } ///< dense per Graph, never reused
   LocId loc() const { return loc_; }
   void set_loc(LocId loc) { loc_ = loc; }
@@ -144,15 +148,27 @@ struct Op {
     u32 first;
     u32 count;
   };
-  Segment segment(u32 spec) const;
+  Segment segment(u32 spec) const {
+    return Registry::facts(opcode_).variadic == 0 ? Segment{spec, 1} : variadic_segment(spec);
+  }
   /// The single operand of that table position; null when an optional one is absent.
   Value *arg(u32 spec) const {
     const Segment s = segment(spec);
     return s.count ? operand(s.first) : nullptr;
   }
 
+  /// Asks for the memory of an operator that is looked at next. Null is fine.
+  static void prefetch(const Op *op) {
+    const char *block = reinterpret_cast<const char *>(op);
+    __builtin_prefetch(block);
+    __builtin_prefetch(block + 64);
+    __builtin_prefetch(block + 128);
+  }
+
 private:
   friend class Graph;
+  Segment variadic_segment(u32 spec) const;
+
   Op *previous_;
   Op *next_;
   Region *parent_;
@@ -188,6 +204,7 @@ public:
     Iterator &operator++() {
       op_ = next_;
       next_ = op_ ? op_->next() : nullptr;
+      Op::prefetch(next_);
       return *this;
     }
     bool operator!=(const Iterator &o) const { return op_ != o.op_; }
@@ -207,6 +224,10 @@ private:
   Op *parent_op_ = nullptr;
   std::vector<Value *> args_;
 };
+
+inline bool Use::is_only() const {
+  return value_ && !next_ && previous_link_ == &value_->first_use_;
+}
 
 inline u32 Use::operand_index() const {
   return static_cast<u32>(this - owner_->operand_uses().data());

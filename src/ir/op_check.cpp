@@ -113,7 +113,7 @@ Status check_operands_of(const OpDef &def, size_t n, std::span<const Attr> attrs
                 std::string(def.name));
   };
   const size_t declared = def.operands.size();
-  const int variadic = def.variadic_operands();
+  const int variadic = Registry::facts(def.opcode).variadic;
   std::span<const SymInt> segments;
   if (variadic >= 2) {
     if (attrs.empty() || attrs.back().kind() != AttrKind::Ints ||

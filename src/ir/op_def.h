@@ -121,6 +121,12 @@ struct OpDef {
   int variadic_operands() const;
 };
 
+/// What sweeps over a graph ask of every operator, dense by opcode: no look at the row itself.
+struct OpFacts {
+  trait::Set traits = 0;
+  u8 variadic = 0; ///< operands of the row that are variadic
+};
+
 /// All dialects' tables. Filled once at start-up by `register_core_dialect()`,
 /// `aten::register_dialect()` and so on (idempotent), read-only afterwards.
 class Registry {
@@ -129,8 +135,11 @@ public:
 
   /// `defs` must outlive the registry; opcodes must be unique and below kMaxOpCode.
   void add(std::span<const OpDef> defs);
-  const OpDef &def(OpCode code) const { return *defs_[index(code)]; }
-  bool known(OpCode code) const { return index(code) < kMaxOpCode && defs_[index(code)]; }
+  const OpDef &def(OpCode code) const { return row(code); }
+  bool known(OpCode code) const { return index(code) < kMaxOpCode && rows_[index(code)]; }
+
+  static const OpDef &row(OpCode code) { return *rows_[index(code)]; }
+  static const OpFacts &facts(OpCode code) { return facts_[index(code)]; }
   /// Lookup by full name; nullptr when unknown.
   const OpDef *find(std::string_view name) const;
   /// Every registered operator in order of opcode.
@@ -141,7 +150,9 @@ public:
 private:
   Registry();
   ~Registry();
-  const OpDef *defs_[kMaxOpCode] = {};
+  // One registry per process: static, so that reading a row needs no look at the object.
+  static inline constinit const OpDef *rows_[kMaxOpCode] = {};
+  static inline constinit OpFacts facts_[kMaxOpCode] = {};
   struct Names;
   Names *names_;
   Context *context_;

@@ -6,9 +6,12 @@
 namespace chute::ir {
 
 int OpDef::attr_index(std::string_view attr) const {
-  for (size_t i = 0; i < attrs.size(); ++i)
-    if (attrs[i].name == attr)
+  // Names are literals on both sides: mostly the very same one.
+  for (size_t i = 0; i < attrs.size(); ++i) {
+    const std::string_view name = attrs[i].name;
+    if (name.size() == attr.size() && (name.data() == attr.data() || name == attr))
       return static_cast<int>(i);
+  }
   return -1;
 }
 
@@ -19,9 +22,9 @@ int OpDef::variadic_operands() const {
   return n;
 }
 
-Op::Segment Op::segment(u32 spec) const {
+Op::Segment Op::variadic_segment(u32 spec) const {
   const OpDef &d = def();
-  if (d.variadic_operands() >= 2) {
+  if (Registry::facts(opcode_).variadic >= 2) {
     const auto counts = attr(num_attrs() - 1).as_ints();
     u32 first = 0;
     for (u32 i = 0; i < spec; ++i)
@@ -58,11 +61,12 @@ Registry &Registry::global() {
 
 void Registry::add(std::span<const OpDef> defs) {
   for (const OpDef &d : defs) {
-    CHUTE_CHECK(index(d.opcode) < kMaxOpCode && !defs_[index(d.opcode)], "opcode taken");
+    CHUTE_CHECK(index(d.opcode) < kMaxOpCode && !rows_[index(d.opcode)], "opcode taken");
     CHUTE_CHECK(d.attrs.size() < 64 && d.operands.size() < 64, "operator table row too wide");
     const bool fresh = names_->by_name.emplace(d.name, &d).second;
     CHUTE_CHECK(fresh, "operator name taken");
-    defs_[index(d.opcode)] = &d;
+    rows_[index(d.opcode)] = &d;
+    facts_[index(d.opcode)] = {d.traits, static_cast<u8>(d.variadic_operands())};
   }
 }
 
@@ -73,7 +77,7 @@ const OpDef *Registry::find(std::string_view name) const {
 
 std::vector<const OpDef *> Registry::all() const {
   std::vector<const OpDef *> out;
-  for (const OpDef *d : defs_)
+  for (const OpDef *d : rows_)
     if (d)
       out.push_back(d);
   return out;

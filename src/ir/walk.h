@@ -11,23 +11,28 @@ namespace chute::ir {
 /// false; it may insert before it. Keeps its own stack: nesting depth costs no native stack.
 template <class Visit>
 void walk(Region &region, Visit &&visit) {
-  std::vector<Op *> stack;
-  if (region.front())
-    stack.push_back(region.front());
-  while (!stack.empty()) {
-    Op *op = stack.back();
-    stack.pop_back();
-    if (Op *next = op->next())
-      stack.push_back(next);
+  std::vector<Op *> stack; // where to go on behind the regions that are open
+  for (Op *op = region.front(); op;) {
+    Op *next = op->next();
+    Op::prefetch(next);
     bool enter = true;
     if constexpr (std::is_same_v<decltype(visit(*op)), bool>)
       enter = visit(*op);
     else
       visit(*op);
-    if (enter && op->num_regions())
+    if (enter && op->num_regions()) {
+      if (next)
+        stack.push_back(next);
       for (u32 i = op->num_regions(); i-- > 0;)
         if (Op *first = op->region(i)->front())
           stack.push_back(first);
+      next = nullptr;
+    }
+    if (!next && !stack.empty()) {
+      next = stack.back();
+      stack.pop_back();
+    }
+    op = next;
   }
 }
 

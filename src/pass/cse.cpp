@@ -154,11 +154,10 @@ public:
       return false;
     }
     constexpr ir::trait::Set kLooked = ir::trait::kPure | ir::trait::kRandom;
-    if ((op.def().traits & kLooked) != ir::trait::kPure || op.num_regions() ||
-        op.num_results() == 0)
+    if ((op.traits() & kLooked) != ir::trait::kPure || op.num_regions() || op.num_results() == 0)
       return true;
     for (const ir::Use &u : op.operand_uses())
-      if (u.value() && u.value()->has_one_use()) {
+      if (u.is_only()) {
         alone_[op.id()] = true;
         return true;
       }

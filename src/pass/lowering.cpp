@@ -31,6 +31,11 @@ std::string target_name(const ir::Op &op) {
 void report_refusals(const ir::Graph &graph, const LegalizeState &state,
                      bool (*lowered)(ir::OpCode), std::string_view target, std::string_view code,
                      Diagnostics &diagnostics) {
+  const auto is_fine = [&](ir::OpCode code) {
+    return lowered(code) || (ir::index(code) < ir::kAtenBase && code != ir::core_op::unregistered);
+  };
+  if (!graph.has_any([&](ir::OpCode code) { return !is_fine(code); }))
+    return;
   struct Group {
     const ir::Op *first;
     Refusal why;
@@ -41,9 +46,7 @@ void report_refusals(const ir::Graph &graph, const LegalizeState &state,
   std::vector<Group> groups;
   boost::unordered_flat_map<std::string, size_t> index;
   ir::walk(graph, [&](const ir::Op &op) {
-    const bool fine = lowered(op.opcode()) || (ir::index(op.opcode()) < ir::kAtenBase &&
-                                               op.opcode() != ir::core_op::unregistered);
-    if (fine)
+    if (is_fine(op.opcode()))
       return;
     const auto it = state.refusals.find(op.id());
     Refusal why = it != state.refusals.end()

@@ -47,6 +47,11 @@ const ir::Constant *converted(ir::Graph &graph, const ir::Constant &c, ElementTy
 
 std::string retype(PassContext &ctx, ElementMap map) {
   ir::Graph &graph = ctx.graph;
+  bool any = false;
+  for (int e = 0; e < ir::kNumElementTypes; ++e)
+    any |= map(ElementType(e)) != ElementType(e) && graph.context().has_element(ElementType(e));
+  if (!any)
+    return {};
   const auto changes = [&](ir::Type t) {
     return t && t.is_tensor() && map(t.element()) != t.element();
   };

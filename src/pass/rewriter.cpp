@@ -15,11 +15,15 @@ using ir::Value;
 
 void PatternSet::add(Pattern p) {
   CHUTE_CHECK(patterns_.size() < 65535, "too many patterns");
-  if (by_opcode_.empty())
+  if (by_opcode_.empty()) {
     by_opcode_.resize(ir::kMaxOpCode);
+    wanted_.resize(ir::kMaxOpCode);
+  }
   const auto id = static_cast<u16>(patterns_.size());
-  for (ir::OpCode root : p.roots)
+  for (ir::OpCode root : p.roots) {
     by_opcode_[ir::index(root)].push_back(id);
+    wanted_[ir::index(root)] = 1;
+  }
   patterns_.push_back(std::move(p));
 }
 
@@ -40,10 +44,10 @@ std::span<const u16> PatternSet::for_opcode(ir::OpCode code) const {
 namespace {
 
 /// Operators that may vanish when nothing uses their results.
-bool is_removable(const ir::OpDef &def) {
+bool is_removable(ir::trait::Set traits) {
   constexpr ir::trait::Set kKeeps =
       ir::trait::kEffect | ir::trait::kInPlace | ir::trait::kTerminator | ir::trait::kCheck;
-  return (def.traits & (ir::trait::kPure | ir::trait::kRandom)) && !(def.traits & kKeeps);
+  return (traits & (ir::trait::kPure | ir::trait::kRandom)) && !(traits & kKeeps);
 }
 
 bool is_unused(const Op &op) {
@@ -55,7 +59,7 @@ bool is_unused(const Op &op) {
 
 } // namespace
 
-bool is_dead(const Op &op) { return is_removable(op.def()) && is_unused(op); }
+bool is_dead(const Op &op) { return is_removable(op.traits()) && is_unused(op); }
 
 class Driver final : public ir::Listener {
 public:
@@ -71,8 +75,7 @@ public:
     rewriter_.driver_ = this;
     for (const Pattern &p : patterns.patterns())
       for (ir::OpCode root : p.roots)
-        wanted_[ir::index(root)] = true;
-    local_.resize(patterns.patterns().size());
+        local_.resize(patterns.patterns().size());
     for (size_t i = 0; i < local_.size(); ++i)
       local_[i].name = patterns.patterns()[i].name;
     out_stats_ = stats;
@@ -131,7 +134,7 @@ public:
   }
   void moving(Op &op) override { leave(op); }
   void operand_changed(Op &op) override {
-    if (wants(op) && op.parent())
+    if (patterns_.wants(op.opcode()) && op.parent())
       enqueue(op);
   }
   void uses_changed(Value &value) override {
@@ -140,13 +143,13 @@ public:
       return;
     // One without a pattern is looked at when it may be dead.
     Op *producer = value.producer();
-    if (producer && (unused || wants(*producer)) && producer->parent())
+    if (producer && (unused || patterns_.wants(producer->opcode())) && producer->parent())
       enqueue(*producer);
     if (unused)
       return;
     // Rules that need a single use are rooted at the user.
     Op *user = value.first_use()->owner();
-    if (wants(*user) && user->parent())
+    if (patterns_.wants(user->opcode()) && user->parent())
       enqueue(*user);
   }
   void erased(Op &op) override {
@@ -164,9 +167,6 @@ public:
 private:
   // Where an operator is, by id. Those from kQueued on are positions in the worklist.
   static constexpr u32 kAhead = 0, kSeen = 1, kQueued = 2;
-
-  /// Whether a pattern is rooted at its opcode.
-  bool wants(const Op &op) const { return wanted_[ir::index(op.opcode())]; }
 
   u32 &place(const Op &op) {
     if (op.id() >= place_.size())
@@ -192,7 +192,7 @@ private:
       cursor_ = op->num_regions() ? first_inside(*op, 0) : nullptr;
       if (!cursor_)
         cursor_ = after(*op);
-      __builtin_prefetch(cursor_); // while `op` is looked at
+      Op::prefetch(cursor_);
       if (place(*op) == kAhead)
         return op;
     }
@@ -300,7 +300,6 @@ private:
   Rewriter rewriter_;
   std::vector<Op *> worklist_;
   std::vector<u32> place_; // by operator id
-  std::array<bool, ir::kMaxOpCode> wanted_{};
   ir::ConstantPool pool_;
   Op *current_ = nullptr; // the one being visited, when the cursor showed it
   Op *cursor_ = nullptr;  // the next one that was there from the start
@@ -341,6 +340,8 @@ void Rewriter::enqueue(Op &op) { driver_->enqueue(op); }
 bool run_patterns(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
                   WorkCounters &counters, const RewriteOptions &options,
                   std::vector<PatternStats> *stats, void *user) {
+  if (!graph.has_any([&](ir::OpCode code) { return patterns.wants(code); }))
+    return false;
   return Driver(graph, patterns, diagnostics, counters, options, stats, user).run();
 }
 

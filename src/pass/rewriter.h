@@ -39,11 +39,14 @@ public:
   /// Shown every operator whose table row has all of `traits` (constant folding, DCE-like rules).
   void add_for_trait(std::string_view name, ir::trait::Set traits, RewriteFn apply);
   std::span<const u16> for_opcode(ir::OpCode code) const;
+  /// Whether some pattern is rooted at that opcode.
+  bool wants(ir::OpCode code) const { return !wanted_.empty() && wanted_[ir::index(code)]; }
   const std::vector<Pattern> &patterns() const { return patterns_; }
 
 private:
   std::vector<Pattern> patterns_;
   std::vector<std::vector<u16>> by_opcode_;
+  std::vector<u8> wanted_; // by opcode: small enough to stay in the nearest cache
 };
 
 /// Per-pattern record of one run, for --stats.
@@ -64,8 +67,9 @@ struct RewriteOptions {
 };
 
 /// The worklist driver and the one door for changes. Goes through the graph once; every change
-/// enqueues the operators it touched and their users; ends when the worklist is empty. Unused
-/// operators without effect are erased on the way. Total cost: operators + changes.
+/// enqueues the operators it touched and their users, as far as a pattern is rooted at them; ends
+/// when the worklist is empty. Unused operators without effect are erased on the way. Total cost:
+/// operators + changes. A graph without any root is not gone through.
 class Rewriter {
 public:
   ir::Graph &graph() { return graph_; }

@@ -81,8 +81,11 @@ constexpr size_t kPlaces = 3;
 } // namespace
 
 bool is_core(const ir::Op &op) { return core_set()[ir::index(op.opcode())]; }
+bool is_core(ir::OpCode opcode) { return core_set()[ir::index(opcode)]; }
 
 void check_core_pass(pass::PassContext &ctx) {
+  if (!ctx.graph.has_any([](ir::OpCode code) { return !is_core(code); }))
+    return;
   std::vector<Finding> findings;
   std::map<std::string, size_t, std::less<>> by_name;
   ir::walk(ctx.graph, [&](ir::Op &op) {

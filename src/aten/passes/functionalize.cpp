@@ -35,15 +35,17 @@ using ir::Op;
 using ir::Type;
 using ir::Value;
 
-bool writes(const Op &op) {
-  if (op.has(ir::trait::kInPlace))
-    return !op.has(ir::trait::kNoOp) && !op.has(ir::trait::kMovement);
-  const auto &operands = op.def().operands;
+bool writes(const ir::OpDef &def) {
+  if (def.has(ir::trait::kInPlace))
+    return !def.has(ir::trait::kNoOp) && !def.has(ir::trait::kMovement);
+  const auto &operands = def.operands;
   return !operands.empty() && operands.back().name == "out";
 }
 
 /// squeeze_, transpose_, detach_: the tensor keeps its elements, so this is a view by another name.
-bool renames_in_place(const Op &op) { return op.has(ir::trait::kInPlace | ir::trait::kMovement); }
+bool renames_in_place(const ir::OpDef &def) {
+  return def.has(ir::trait::kInPlace | ir::trait::kMovement);
+}
 
 /// "aten.add_.Tensor" to "aten.add.Tensor"; "aten.add.out" likewise. Null when there is none.
 const ir::OpDef *functional_form(const Op &op) {
@@ -192,7 +194,7 @@ private:
   void visit(Op &op) {
     if (op.opcode() == ir::core_op::state)
       alias_of(op.result());
-    const bool changes = writes(op);
+    const bool changes = writes(op.def());
     const u32 num = op.num_operands();
     targets_.assign(num, 0);
     for (u32 i = 0; i < num; ++i) {
@@ -212,7 +214,7 @@ private:
     }
     if (changes)
       return apply_write(op);
-    if (op.has(ir::trait::kView) || renames_in_place(op) || op.has(ir::trait::kNoOp))
+    if (op.has(ir::trait::kView) || renames_in_place(op.def()) || op.has(ir::trait::kNoOp))
       add_views(op);
   }
 
@@ -220,7 +222,7 @@ private:
     if (op.num_operands() == 0 || !op.operand(0) || !op.operand(0)->type().is_tensor())
       return;
     Op *view = &op;
-    if (renames_in_place(op)) {
+    if (renames_in_place(op.def())) {
       const ir::OpDef *form = functional_form(op);
       view = form ? clone_as(op, *form, op.operand(0), {op.result()->type()}) : nullptr;
       if (!view)
@@ -446,19 +448,16 @@ void Functionalizer::freeze_states() {
 
 void functionalize_pass(pass::PassContext &ctx) {
   ir::Graph &graph = ctx.graph;
-  bool any = false;
+  if (!graph.has_any([](ir::OpCode code) {
+        const ir::OpDef &def = ir::Registry::row(code);
+        return writes(def) || renames_in_place(def) || code == ir::core_op::state;
+      }))
+    return;
   std::vector<ir::Region *> nested;
-  std::vector<u8> known(ir::kMaxOpCode, 2); // per opcode: 0 nothing to do, 1 something, 2 not seen
   ir::walk(graph, [&](Op &op) {
-    u8 &here = known[ir::index(op.opcode())];
-    if (here == 2)
-      here = writes(op) || renames_in_place(op) || op.opcode() == ir::core_op::state;
-    any |= here != 0;
     for (ir::Region *r : op.regions())
       nested.push_back(r);
   });
-  if (!any)
-    return;
   Functionalizer(ctx, graph.body(), true).run();
   for (ir::Region *r : nested)
     Functionalizer(ctx, *r, false).run();

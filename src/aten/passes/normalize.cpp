@@ -16,9 +16,15 @@ namespace chute::aten {
 namespace {
 
 bool is_functional(pass::PassContext &ctx) {
+  const auto writes = [](ir::OpCode code) {
+    const ir::trait::Set traits = ir::Registry::facts(code).traits;
+    return (traits & ir::trait::kInPlace) && !(traits & ir::trait::kNoOp);
+  };
+  if (!ctx.graph.has_any(writes))
+    return true;
   const ir::Op *in_place = nullptr;
   ir::walk(ctx.graph, [&](ir::Op &op) {
-    if (!in_place && op.has(ir::trait::kInPlace) && !op.has(ir::trait::kNoOp))
+    if (!in_place && writes(op.opcode()))
       in_place = &op;
   });
   if (in_place)

@@ -36,5 +36,6 @@ std::vector<OperatorFacts> operator_facts();
 /// Whether an operator may remain after `decompose`: core, quantization (another stage's), or a
 /// higher-order operator with regions.
 bool is_core(const ir::Op &op);
+bool is_core(ir::OpCode opcode);
 
 } // namespace chute::aten

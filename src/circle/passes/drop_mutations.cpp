@@ -81,7 +81,7 @@ void expose_state(pass::PassContext &ctx) {
 /// Replaces the content of buffers by what they start with.
 void freeze_state(pass::PassContext &ctx) {
   ir::Graph &graph = ctx.graph;
-  ir::walk(graph, [&](ir::Op &op) {
+  const auto freeze = [&](ir::Op &op) {
     ++ctx.counters.ops_visited;
     if (op.opcode() != ir::core_op::state)
       return true;
@@ -92,7 +92,9 @@ void freeze_state(pass::PassContext &ctx) {
     graph.erase(&op);
     ++ctx.counters.rewrites;
     return false;
-  });
+  };
+  if (graph.count(ir::core_op::state))
+    ir::walk(graph, freeze);
 }
 
 /// A variable tensor is called as its buffer.

@@ -32,6 +32,8 @@ public:
   explicit ControlFlow(pass::PassContext &ctx) : ctx_(ctx), graph_(ctx.graph) {}
 
   void run() {
+    if (!graph_.count(aten::op::ho_cond) && !graph_.count(aten::op::ho_while_loop))
+      return;
     std::vector<Op *> found; // outer ones first
     ir::walk(graph_, [&](Op &op) {
       ++ctx_.counters.ops_visited;
