@@ -73,9 +73,7 @@ public:
         options_(options),
         rewriter_(graph, diagnostics, user) {
     rewriter_.driver_ = this;
-    for (const Pattern &p : patterns.patterns())
-      for (ir::OpCode root : p.roots)
-        local_.resize(patterns.patterns().size());
+    local_.resize(patterns.patterns().size());
     for (size_t i = 0; i < local_.size(); ++i)
       local_[i].name = patterns.patterns()[i].name;
     out_stats_ = stats;
@@ -340,8 +338,6 @@ void Rewriter::enqueue(Op &op) { driver_->enqueue(op); }
 bool run_patterns(ir::Graph &graph, const PatternSet &patterns, Diagnostics &diagnostics,
                   WorkCounters &counters, const RewriteOptions &options,
                   std::vector<PatternStats> *stats, void *user) {
-  if (!graph.has_any([&](ir::OpCode code) { return patterns.wants(code); }))
-    return false;
   return Driver(graph, patterns, diagnostics, counters, options, stats, user).run();
 }
 

@@ -13,7 +13,7 @@ class Determinant(nn.Module):
 
 
 class Obstacles(nn.Module):
-    """Two operators unknown to the core, one of them in two places, and one that only the target refuses."""
+    """Two operators unknown to the core, one of them in two places, and one that only one of the targets refuses: a mask."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,8 @@ def operators(told):
 def test_all_obstacles_at_once(obstacles, target):
     told = json.loads(chute("explain", obstacles, "--target", target, "--json", expect=3).stdout)
     assert not told["converts"] and told["output"] is None and told["target"] == target
-    assert operators(told) == ["aten.linalg_det.default", "core.unregistered 'aten.linalg_svdvals.default'", "aten.index.Tensor"]
+    assert operators(told) == ["aten.linalg_det.default", "core.unregistered 'aten.linalg_svdvals.default'",
+                               *(["aten.index.Tensor"] if target == "tosa" else [])]
     determinant = told["problems"][0]
     assert determinant["module_path"] == "first" and "test_explain.py" in determinant["source_line"]
     assert "2 occurrences" in determinant["message"] and "second" in determinant["message"] and determinant["hint"]
@@ -56,8 +57,8 @@ def test_what_is_in_the_program(obstacles):
 
 def test_table_for_a_person(obstacles):
     text = chute("explain", obstacles, expect=3).stdout
-    assert "3 problems" in text and "operator" in text and "aten.linalg_svdvals.default" in text
-    assert text.count("why: ") == 3 and text.count("do:  ") == 3
+    assert "2 problems" in text and "operator" in text and "aten.linalg_svdvals.default" in text
+    assert text.count("why: ") == 2 and text.count("do:  ") == 2
 
 
 def test_exit_codes(models, obstacles, tmp_path):

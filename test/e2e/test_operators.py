@@ -1,4 +1,4 @@
-"""Three random programs of every operator that chute lowers (`make generated`: fifty), and the page that lists them."""
+"""A random program of every operator that chute lowers (`make generated`: fifty), and the page that lists them."""
 import json
 import pathlib
 import subprocess
@@ -14,12 +14,12 @@ PARTS = 8
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_three_programs_of_every_operator(part):
+def test_a_program_of_every_operator(part):
     chosen = operator_programs.operators()[part::PARTS]
-    verdicts = operator_check.check(chosen, count=3, seed=1, size=100)
+    verdicts = operator_check.check(chosen, count=1, seed=1, size=100)
     bad = [v for v in verdicts if v.fate == "wrong" or (v.fate == "refused" and reason(v) is None)]
     assert not bad, "\n".join(f"{v.fate}, seed 1: {v.text}: {v.why}" for v in bad)
-    assert sum(v.fate == "agreed" for v in verdicts) > 2 * len(chosen)
+    assert sum(v.fate == "agreed" for v in verdicts) > 2 / 3 * len(chosen)
 
 
 def test_draws_vary():
