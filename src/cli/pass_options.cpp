@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 namespace chute::cli {
 
@@ -12,42 +13,29 @@ namespace {
 
 /// What passes look up in their settings; a name that none of them reads is a spelling mistake.
 constexpr std::string_view kSettings[] = {
-    "fold_growth_limit",
-    "fold_profile",
-    "io_layout",
-    "mx",
-    "quant_io",
-    "state",
-    "tosa_profile",
-    "sizes",
-    "size_hints",
-    "target",
-    "segment_index_select",
-    // The switches of TICO's configuration (circle/passes/tico_switches.cpp).
-    "circle_optimize",
-    "convert_expand_to_slice_cat",
-    "convert_lhs_const_mm_to_fc",
-    "convert_rhs_const_mm_to_fc",
-    "convert_single_batch_lhs_const_bmm_to_fc",
-    "eliminate_rank_round_trip",
-    "legalize_causal_mask_value",
+    "fold_growth_limit", "fold_profile", "io_layout",  "mx",     "quant_io", "state",
+    "tosa_profile",      "sizes",        "size_hints", "target",
+};
+/// Those that are true or false, as in TICO's configuration (circle/passes/tico_switches.cpp).
+constexpr std::string_view kSwitches[] = {
+    "segment_index_select",        "circle_optimize",
+    "convert_expand_to_slice_cat", "convert_lhs_const_mm_to_fc",
+    "convert_rhs_const_mm_to_fc",  "convert_single_batch_lhs_const_bmm_to_fc",
+    "eliminate_rank_round_trip",   "legalize_causal_mask_value",
     "remove_constant_input",
 };
-constexpr auto kFirstSwitch = static_cast<size_t>(
-    std::find(std::begin(kSettings), std::end(kSettings), "segment_index_select") -
-    std::begin(kSettings));
-
-bool is_setting(std::string_view name) {
-  return std::find(std::begin(kSettings), std::end(kSettings), name) != std::end(kSettings);
-}
 bool is_switch(std::string_view name) {
-  return std::find(std::begin(kSettings) + kFirstSwitch, std::end(kSettings), name) !=
-         std::end(kSettings);
+  return std::ranges::find(kSwitches, name) != std::end(kSwitches);
 }
-std::string known_settings(size_t first = 0) {
+bool is_setting(std::string_view name) {
+  return is_switch(name) || std::ranges::find(kSettings, name) != std::end(kSettings);
+}
+std::string known_settings() {
   std::string list;
-  for (size_t i = first; i < std::size(kSettings); ++i)
-    list += (list.empty() ? "" : ", ") + std::string(kSettings[i]);
+  using Names = std::span<const std::string_view>;
+  for (const Names names : {Names(kSettings), Names(kSwitches)})
+    for (const std::string_view name : names)
+      list += (list.empty() ? "" : ", ") + std::string(name);
   return list;
 }
 

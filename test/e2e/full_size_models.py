@@ -1,6 +1,6 @@
 """Five networks at the sizes that their papers give their layers: name -> (module factory, inputs). Weights are random.
 
-The Llama block is Llama 3.2 1B's, DeiT-tiny is whole for floats and has two of its twelve blocks to be quantized.
+The Llama block is Llama 3.2 1B's, DeiT-tiny is whole.
 """
 import models_language as language
 import models_vision as vision
@@ -20,8 +20,8 @@ class LlamaBlock(nn.Module):
         return self.layer(x, both.cos(), both.sin(), None)[0]
 
 
-def deit(depth=12):
-    return vision.ViT(distilled=True, dim=192, heads=3, depth=depth, wider=4, patch=16, patches=196, classes=1000)
+def deit():
+    return vision.ViT(distilled=True, dim=192, heads=3, depth=12, wider=4, patch=16, patches=196, classes=1000)
 
 
 IMAGE = lambda: (torch.rand(1, 3, 224, 224),)
@@ -32,4 +32,3 @@ MODELS = {
     "llama_block": (LlamaBlock, lambda: (torch.randn(1, 8, 2048),)),
     "lstm": (lambda: language.LSTM(128, 256), lambda: (torch.randint(0, 20, (1, 16)),)),
 }
-TO_QUANTIZE = MODELS | {"deit": (lambda: deit(2), IMAGE)}

@@ -15,6 +15,7 @@
 #include "ir/builder.h"
 #include "ir/context.h"
 #include "ir/walk.h"
+#include "pass/move_body.h"
 
 #include <vector>
 
@@ -137,7 +138,7 @@ private:
                                {{"size", ctx_.ints_attr(xs_[k]->type().shape().subspan(1))}}));
     }
     given.insert(given.end(), args.end() - static_cast<i64>(extra_.size()), args.end());
-    const Values made = moved(given, end);
+    const Values made = pass::move_body(graph_, *op_.region(0), given, end);
     Values next{b.create(aten::op::add_Tensor, {i, number(b, 1)})};
     next.insert(next.end(), made.begin(), made.begin() + static_cast<i64>(carried_.size()));
     for (size_t r = carried_.size(); r < made.size(); ++r)
@@ -145,24 +146,6 @@ private:
     b.ret(next);
     graph_.erase(end);
     return region;
-  }
-
-  /// Moves the body's operators before `position`; what it returned.
-  Values moved(const Values &arguments, Op *position) const {
-    Region &from = *op_.region(0);
-    for (u32 i = 0; i < from.num_args(); ++i)
-      graph_.replace_all_uses(from.arg(i), arguments[i]);
-    Values returned;
-    while (Op *op = from.front()) {
-      if (op->opcode() == ir::core_op::ret) {
-        for (const ir::Use &use : op->operand_uses())
-          returned.push_back(use.value());
-        graph_.erase(op);
-        break;
-      }
-      graph_.move_before(op, position);
-    }
-    return returned;
   }
 
   /// `stack` with row i replaced.

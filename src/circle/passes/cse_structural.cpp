@@ -220,16 +220,7 @@ Value *instead_of(ir::Graph &graph, Op &op, Op &earlier) {
     return nullptr;
   ir::Builder b(graph, *op.parent(), &op);
   b.set_loc(op.loc());
-  std::vector<i32> shape;
-  SymDims dims;
-  for (const SymInt d : type.shape()) {
-    shape.push_back(static_cast<i32>(d.value()));
-    dims.push_back(d);
-  }
-  Value *operands[] = {v, b.constant_i32(shape)};
-  const NamedAttr new_shape{"new_shape", graph.context().ints_attr(dims)};
-  return b.create_typed(op::RESHAPE, operands, std::span(&new_shape, 1), std::span(&type, 1))
-      ->result();
+  return make_reshape(b, v, type);
 }
 
 } // namespace

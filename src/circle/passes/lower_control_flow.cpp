@@ -14,6 +14,7 @@
 #include "ir/context.h"
 #include "ir/element_convert.h"
 #include "ir/walk.h"
+#include "pass/move_body.h"
 
 #include <optional>
 #include <vector>
@@ -65,25 +66,6 @@ private:
     return ir::load_element(c.type.element(), bytes.data()) != 0;
   }
 
-  /// The operators of `from` before `position`, with its arguments replaced. Returns what its
-  /// terminator returned.
-  std::vector<Value *> move_body(Region &from, const std::vector<Value *> &arguments,
-                                 Op *position) {
-    for (u32 i = 0; i < from.num_args(); ++i)
-      graph_.replace_all_uses(from.arg(i), arguments[i]);
-    std::vector<Value *> returned;
-    while (Op *op = from.front()) {
-      if (op->opcode() == ir::core_op::ret) {
-        for (const ir::Use &use : op->operand_uses())
-          returned.push_back(use.value());
-        graph_.erase(op);
-        break;
-      }
-      graph_.move_before(op, position);
-    }
-    return returned;
-  }
-
   /// A new region with the content of `from`; `extra` arguments are returned as well.
   Region *moved(Region &from, u32 extra) {
     Region *to = graph_.create_region();
@@ -92,7 +74,7 @@ private:
       arguments.push_back(graph_.add_argument(*to, a->type(), a->name()));
     Op *end = graph_.create(ir::core_op::ret, {}, {}, {});
     graph_.append(*to, end);
-    std::vector<Value *> returned = move_body(from, arguments, end);
+    std::vector<Value *> returned = pass::move_body(graph_, from, arguments, end);
     returned.insert(returned.end(), arguments.end() - extra, arguments.end());
     ir::Builder b(graph_, *to, end);
     b.ret(returned);
@@ -116,7 +98,7 @@ private:
       operands.push_back(use.value());
     if (const auto taken = known(operands[0])) {
       operands.erase(operands.begin());
-      replace(op, move_body(*op.region(*taken ? 0 : 1), operands, &op));
+      replace(op, pass::move_body(graph_, *op.region(*taken ? 0 : 1), operands, &op));
       return;
     }
     Region *regions[] = {moved(*op.region(0), 0), moved(*op.region(1), 0)};

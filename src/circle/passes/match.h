@@ -46,21 +46,24 @@ inline Value *make_transpose(pass::Rewriter &rw, ir::Op &before, Value *x,
   return b.create_typed(op::TRANSPOSE, operands, {}, std::span(&type, 1))->result();
 }
 
-/// RESHAPE to a shape with at most one symbolic dimension.
-inline Value *make_reshape(pass::Rewriter &rw, ir::Op &before, Value *x,
-                           std::span<const SymInt> shape) {
-  ir::Builder b = rw.before(before);
+/// RESHAPE to `type`, which has at most one symbolic dimension.
+inline Value *make_reshape(ir::Builder &b, Value *x, Type type) {
   std::vector<i32> stated;
   SymDims attr;
-  for (SymInt d : shape) {
+  for (SymInt d : type.shape()) {
     stated.push_back(d.is_static() ? static_cast<i32>(d.value()) : -1);
     attr.push_back(stated.back());
   }
   Value *operands[] = {x, b.constant_i32(stated)};
-  const NamedAttr new_shape{"new_shape", rw.context().ints_attr(attr)};
-  const Type type = rw.context().with_shape(x->type(), shape);
+  const NamedAttr new_shape{"new_shape", b.context().ints_attr(attr)};
   return b.create_typed(op::RESHAPE, operands, std::span(&new_shape, 1), std::span(&type, 1))
       ->result();
+}
+/// The same for the elements and quantization of `x`.
+inline Value *make_reshape(pass::Rewriter &rw, ir::Op &before, Value *x,
+                           std::span<const SymInt> shape) {
+  ir::Builder b = rw.before(before);
+  return make_reshape(b, x, rw.context().with_shape(x->type(), shape));
 }
 
 inline size_t count_symbolic(std::span<const SymInt> shape) {

@@ -10,6 +10,7 @@
 // only at run time. Runs last: simplify-views would remove what it adds.
 #include "circle/ops.h"
 #include "circle/passes.h"
+#include "circle/passes/match.h"
 
 #include "ir/builder.h"
 
@@ -53,21 +54,9 @@ void separate_outputs(pass::PassContext &ctx) {
       found->second = used_by_operators(*v, *ret);
     if (!found->second)
       continue;
-    std::vector<i32> shape;
-    std::vector<ir::SymInt> attr;
-    for (ir::SymInt d : v->type().shape()) {
-      shape.push_back(d.is_static() ? static_cast<i32>(d.value()) : -1);
-      attr.emplace_back(shape.back());
-    }
     ir::Builder b(graph, graph.body(), ret);
     b.set_loc(producer->loc());
-    ir::Value *operands[] = {v, b.constant_i32(shape)};
-    const ir::NamedAttr new_shape{"new_shape", graph.context().ints_attr(attr)};
-    const ir::Type type = v->type();
-    ir::Value *own =
-        b.create_typed(op::RESHAPE, operands, std::span(&new_shape, 1), std::span(&type, 1))
-            ->result();
-    graph.set_operand(ret, i, own);
+    graph.set_operand(ret, i, make_reshape(b, v, v->type()));
     ++ctx.counters.rewrites;
   }
 }

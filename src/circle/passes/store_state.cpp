@@ -17,6 +17,7 @@
 // would remove what it adds. Without written buffers nothing happens.
 #include "circle/ops.h"
 #include "circle/passes.h"
+#include "circle/passes/match.h"
 
 #include "ir/builder.h"
 #include "ir/context.h"
@@ -40,19 +41,9 @@ bool is_store(const ir::Value *v) {
 }
 
 ir::Value *copy(ir::Graph &graph, ir::Value *v, ir::Op *ret) {
-  std::vector<i32> shape;
-  std::vector<ir::SymInt> attr;
-  for (ir::SymInt d : v->type().shape()) {
-    shape.push_back(d.is_static() ? static_cast<i32>(d.value()) : -1);
-    attr.emplace_back(shape.back());
-  }
   ir::Builder b(graph, graph.body(), ret);
   b.set_loc(v->producer() ? v->producer()->loc() : ret->loc());
-  ir::Value *operands[] = {v, b.constant_i32(shape)};
-  const ir::NamedAttr new_shape{"new_shape", graph.context().ints_attr(attr)};
-  const ir::Type type = v->type();
-  return b.create_typed(op::RESHAPE, operands, std::span(&new_shape, 1), std::span(&type, 1))
-      ->result();
+  return make_reshape(b, v, v->type());
 }
 
 } // namespace

@@ -83,13 +83,17 @@ private:
     heavy_ = it != ctx_.settings.end() && it->second == "heavy";
     if (heavy_ || it == ctx_.settings.end() || it->second == "basic")
       return true;
+    refuse("fold_profile", it->second, "give `basic` or `heavy`");
+    return false;
+  }
+
+  void refuse(const std::string &setting, const std::string &value, std::string hint) {
     Diagnostic d;
     d.kind = ErrorKind::Usage;
     d.code = "pass.setting";
-    d.message = "fold_profile is '" + it->second + "'";
-    d.hint = "give `basic` or `heavy`";
+    d.message = setting + " is '" + value + "'";
+    d.hint = std::move(hint);
     ctx_.diagnostics.add(std::move(d));
-    return false;
   }
 
   /// DEQUANTIZE of a stored constant, in the heavy profile. How the value is stored is lost.
@@ -109,12 +113,8 @@ private:
       char *end = nullptr;
       factor = std::strtod(it->second.c_str(), &end);
       if (it->second.empty() || *end || !(factor >= 1)) {
-        Diagnostic d;
-        d.kind = ErrorKind::Usage;
-        d.code = "pass.setting";
-        d.message = "fold_growth_limit is '" + it->second + "'";
-        d.hint = "give a factor of at least 1, for example --set fold_growth_limit=1.5";
-        ctx_.diagnostics.add(std::move(d));
+        refuse("fold_growth_limit", it->second,
+               "give a factor of at least 1, for example --set fold_growth_limit=1.5");
         factor = 1;
       }
     }
