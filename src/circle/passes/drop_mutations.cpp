@@ -112,7 +112,7 @@ void drop_mutations(pass::PassContext &ctx) {
   const auto target = ctx.settings.find("target");
   const bool tosa = target != ctx.settings.end() && target->second == "tosa";
   const auto setting = ctx.settings.find("state");
-  const std::string_view state = setting == ctx.settings.end() ? "" : setting->second;
+  const std::string_view state = setting == ctx.settings.end() ? std::string_view() : setting->second;
   if (state == "io")
     return expose_state(ctx);
   const bool keeps = state == "variable";

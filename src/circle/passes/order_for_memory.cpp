@@ -23,8 +23,7 @@ namespace chute::circle {
 using ir::Op;
 using ir::Value;
 
-MemoryOrder::MemoryOrder(const ir::Graph &graph, WorkCounters &work)
-    : graph_(&graph), work_(&work) {
+MemoryOrder::MemoryOrder(const ir::Graph &graph, WorkCounters &work) : work_(&work) {
   collect(graph);
   measure();
 }

@@ -75,7 +75,6 @@ private:
     return storages_[s].definer == kNone || storages_[s].definer < first;
   }
 
-  const ir::Graph *graph_;
   WorkCounters *work_;
   std::vector<ir::Op *> steps_;
   std::vector<u32> step_of_; // by Op::id
