@@ -229,10 +229,12 @@ std::optional<Form> Form::of(std::string_view example, std::span<const Hole> hol
   add(example.size()).last = true;
   form.literals_.append(kPadding, '\0');
   // A hole ends where its kind does, which the text behind it must agree with.
+  // Once for a number, which wants room before the end, and once for reading in whole vectors.
   std::string padded(example);
-  padded.append(kPadding, ' ');
+  padded.append(2 * kPadding, ' ');
   Filling fillings[kMaxHoles];
-  const char *behind = form.match(padded.data(), padded.data() + padded.size(), fillings);
+  const char *behind =
+      form.match(padded.data(), padded.data() + example.size() + kPadding, fillings);
   if (behind != padded.data() + example.size())
     return std::nullopt;
   return form;
