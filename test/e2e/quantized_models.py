@@ -401,3 +401,19 @@ class Norms(nn.Module):
     def forward(self, x):
         x = fq(x, "int16")
         return fq(self.layer(x), "int16"), fq(self.rms(x), "int16"), fq(F.silu(x), "int16"), fq(F.gelu(x), "int16")
+
+
+@model(torch.tensor([[4, 0, 11]]), parameters=[(0,), (3,)])
+class TableWithAScaleForEachRow(nn.Module):
+    """Rows of a stored table are looked up; its zero point is the same for all rows, or grows."""
+
+    def __init__(self, zero):
+        super().__init__()
+        w = torch.randn(12, 8)
+        self.register_buffer("scales", w.abs().amax(1) / 120)
+        self.register_buffer("zeros", torch.arange(12) % 5 * zero)
+        self.register_buffer("table", torch.round(w / self.scales[:, None] + self.zeros[:, None]).clamp(-128, 127).to(torch.int8))
+
+    def forward(self, rows):
+        table = decomposed.dequantize_per_channel(self.table, self.scales, self.zeros, 0, -128, 127, torch.int8)
+        return F.embedding(rows, table) + 1

@@ -85,6 +85,15 @@ graph @m(%x: u8[2,8] quant(0.5:100), %y: u8[2,8] quant(0.5:128)) -> ("a": u8[2,8
   %d = circle.quantize(%s) : u8[2,8] quant(2.0:128)
   return %a, %b, %c, %d
 }"""),
+    "table-rows": (3, 7, ["table-rows"], """
+graph @m(%x: f32[2,2]) -> ("y": f32[2,2]) {
+  %i = core.constant dense<[2, 0]> : i32[2]
+  %t = core.constant dense<[[1, -2], [3, -4], [5, -128]]> : i8[3,2] quant(axis=0, [0.5:1, 0.25:-3, 2.0:0])
+  %d = circle.dequantize(%t) : f32[3,2]
+  %g = circle.gather(%d, %i) {axis = 0}
+  %y = circle.add(%g, %x)
+  return %y
+}"""),
     "fold-heavy": (2, 1, ["fold-constants", "--set", "fold_profile=heavy"], """
 graph @m(%x: f32[3,2]) -> ("y": f32[3,2]) {
   %s = core.constant dense<[[1, 2], [-2, 3]]> : i8[2,2] quant(axis=0, [0.5:1, 2.0:0])

@@ -198,3 +198,12 @@ def test_microscaling_types(tmp_path):
     path, _ = convert(tmp_path, "--set", "mx=types")
     graph = circle.Model.ModelT.InitFromPackedBuf(path.read_bytes(), 0).subgraphs[0]
     assert [t.type for t in graph.tensors if t.quantization is not None] == [-6]
+
+
+def test_a_table_with_a_scale_for_each_row_is_not_brought_to_reals(tmp_path):
+    make, (rows,) = MODELS["TableWithAScaleForEachRow_3"]
+    path = agree(tmp_path, make(), (rows,), "TableWithAScaleForEachRow_3")
+    file = circle.Model.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+    tensors = file.subgraphs[0].tensors
+    assert not [t for t in tensors if t.type == 0 and list(t.shape) == [12, 8]], "the table in f32"
+    assert len([t for t in tensors if t.type == 3 and list(t.shape) == [12, 8]]) == 1

@@ -29,6 +29,7 @@ void optimize_circle(pass::PassContext &ctx) {
     add_sigmoid_rules(s);
     add_legacy_gelu_rules(s);
     add_requantize_rules(s);
+    add_table_rules(s);
     add_parallel_rules(s);
     return s;
   }();

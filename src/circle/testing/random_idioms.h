@@ -12,7 +12,7 @@ protected:
   using CircleMaker::CircleMaker;
 
   void idiom() {
-    switch (pick(0, 8)) {
+    switch (pick(0, 9)) {
     case 0:
     case 1: parallel(); break;
     case 2: stack(); break;
@@ -21,6 +21,7 @@ protected:
     case 5: requantized(); break;
     case 6: sigmoid(); break;
     case 7: layouts(); break;
+    case 8: table(); break;
     default: legacy_gelu();
     }
   }
@@ -159,6 +160,30 @@ private:
     return keep(b_->create_typed(code, std::span(operands.begin(), operands.size()), {},
                                  std::span(&type, 1))
                     ->result());
+  }
+
+  /// Rows of a table that has a scale for each row, or for each column.
+  void table() {
+    const Shape s{pick(2, 5), pick(2, 4)};
+    const i64 axis = pick(0, 1);
+    std::vector<float> scales;
+    std::vector<i64> zeros;
+    for (i64 i = 0; i < s[static_cast<size_t>(axis)]; ++i) {
+      scales.push_back(one_of({0.5f, 0.25f, 1.25f}));
+      zeros.push_back(chance(2) ? 0 : pick(0, 9));
+    }
+    const ir::Quantization q{ir::QuantKind::PerChannel, static_cast<i32>(axis), 0, scales, zeros};
+    const auto element = one_of({ir::ElementType::I8, ir::ElementType::U8});
+    std::vector<u8> numbers(static_cast<size_t>(count(s)));
+    for (u8 &n : numbers)
+      n = static_cast<u8>(pick(0, 255));
+    ir::Value *t = b_->constant(graph_->add_copy(tensor(element, s, ctx_.quantization(q)),
+                                                 std::as_bytes(std::span<const u8>(numbers))));
+    ir::Value *reals = op(op::DEQUANTIZE, {t});
+    Shape rows(static_cast<size_t>(pick(1, 2)));
+    for (i64 &row : rows)
+      row = pick(0, 1);
+    op(op::GATHER, {reals, ints(rows)}, {{"axis", ir::Attr::of_int(pick(0, 1))}});
   }
 
   /// Sums lie on the grid of steps of 1/2 that all of these hold, so that layers round alike.

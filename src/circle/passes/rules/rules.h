@@ -30,6 +30,7 @@ void add_custom_rules(pass::PatternSet &set);
 void add_part_view_rules(pass::PatternSet &set);
 void add_layout_region_rules(pass::PatternSet &set);
 void add_requantize_rules(pass::PatternSet &set);
+void add_table_rules(pass::PatternSet &set);
 void add_parallel_rules(pass::PatternSet &set);
 
 // --- types ---------------------------------------------------------------------------------------
