@@ -105,9 +105,10 @@ private:
         fail(ErrorKind::Usage, std::move(code), std::move(message), {}, std::move(hint)).value());
   }
 
-  /// A program that the evaluator can run.
+  /// A program that the evaluator can run once it went through `passes`, which are for archives.
   Result<std::unique_ptr<ir::Graph>> load(ir::Context &ctx, const std::string &path,
-                                          Session &session, FileFormat *format = nullptr) {
+                                          const std::vector<std::string> &passes, Session &session,
+                                          FileFormat *format = nullptr) {
     auto file = open_graph(ctx, path, false, session);
     if (!file)
       return tl::unexpected(std::move(file.error()));
@@ -116,7 +117,7 @@ private:
     if (file->format == FileFormat::Pt2) {
       Diagnostics diagnostics;
       std::vector<pass::PassRecord> records;
-      if (!pass::run_pipeline(*file->model.graph, aten::core_pipeline(), diagnostics, {}, records))
+      if (!pass::run_pipeline(*file->model.graph, passes, diagnostics, {}, records))
         for (const Diagnostic &d : diagnostics.all())
           if (d.severity == Severity::Error)
             return tl::unexpected<Diagnostic>(d);
@@ -127,10 +128,10 @@ private:
   int compare(ir::Context &ctx, const toolkit::NamedTensors &arrays,
               const toolkit::Tolerance &tolerance, Session &session) {
     session.diagnostics.set_file(a_);
-    auto a = load(ctx, a_, session);
+    auto a = load(ctx, a_, convert::executable_pipeline(), session);
     if (!a)
       return session.fail(std::move(a.error()));
-    auto b = load(ctx, b_, session);
+    auto b = load(ctx, b_, convert::executable_pipeline(), session);
     if (!b)
       return session.fail(std::move(b.error()));
     auto inputs = toolkit::gather_inputs(**a, arrays, seed_, session.diagnostics);
@@ -228,7 +229,7 @@ private:
                    const toolkit::Tolerance &tolerance, Session &session) {
     session.diagnostics.set_file(a_);
     FileFormat format = FileFormat::Circle;
-    auto first = load(ctx, a_, session, &format);
+    auto first = load(ctx, a_, aten::core_pipeline(), session, &format);
     if (!first)
       return session.fail(std::move(first.error()));
     auto inputs = toolkit::gather_inputs(**first, arrays, seed_, session.diagnostics);
@@ -250,7 +251,7 @@ private:
     options.on_step = [&](const std::string &what) { progress.phase(what); };
     options.load = [&] {
       Session silent; // warnings were given once
-      return load(ctx, a_, silent);
+      return load(ctx, a_, aten::core_pipeline(), silent);
     };
     auto report = toolkit::bisect(*inputs, options);
     if (!report)

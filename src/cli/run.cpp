@@ -1,7 +1,7 @@
-#include "aten/passes/passes.h"
 #include "cli/command.h"
 #include "cli/model_file.h"
 #include "cli/progress.h"
+#include "convert/pipelines.h"
 #include "eval/evaluator.h"
 #include "eval/npz.h"
 #include "pass/pass.h"
@@ -43,7 +43,8 @@ public:
     ir::Graph &graph = *model->graph;
     if (model->format == FileFormat::Pt2) {
       std::vector<pass::PassRecord> records;
-      if (!pass::run_pipeline(graph, aten::core_pipeline(), session.diagnostics, {}, records))
+      if (!pass::run_pipeline(graph, convert::executable_pipeline(), session.diagnostics, {},
+                              records))
         return session.finish();
     }
     auto arrays = toolkit::read_inputs(inputs_);

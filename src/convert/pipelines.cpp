@@ -16,6 +16,16 @@ const std::vector<std::string> &core_aten_pipeline() {
   return passes;
 }
 
+const std::vector<std::string> &executable_pipeline() {
+  static const std::vector<std::string> passes = [] {
+    std::vector<std::string> p = core_aten_pipeline();
+    std::erase(p, "check-core");
+    std::erase(p, "cse");
+    return p;
+  }();
+  return passes;
+}
+
 const std::vector<std::string> &circle_pipeline() {
   static const std::vector<std::string> passes{
       "drop-mutations",     // a Circle file has the user's outputs only

@@ -12,6 +12,11 @@ namespace chute::convert {
 /// The passes that reduce an imported ATen program to core ATen (docs/core-aten.md).
 const std::vector<std::string> &core_aten_pipeline();
 
+/// What `chute run` executes of an archive: core ATen, and arithmetic where quantization has
+/// parameters that no type carries. Nothing is refused; the evaluator says what it has no kernel
+/// for.
+const std::vector<std::string> &executable_pipeline();
+
 /// Whether a pass of circle_pipeline() makes the file smaller or faster only (`--set
 /// circle_optimize=false` leaves it out).
 bool is_optimization(std::string_view pass);

@@ -105,8 +105,6 @@ def convert(folder, *options):
 
 # Neither independent runtime has the operator.
 NO_ORACLE = {"Selection": "TOPK_V2"}
-# The evaluator executes these once they are arithmetic.
-NO_ATEN_KERNEL = ("PerToken", "ChosenForTensor", "GroupedWeight")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -126,9 +124,8 @@ def agree(folder, module, inputs, name="", steps=2, loose=1e-4):
     path, _ = convert(folder)
     ins, outs, _ = interface(path)
     rounded = [(w.dtype, o[1], 0) for w, o in zip(want, outs)]  # reals that were rounded to steps
-    if not name.startswith(NO_ATEN_KERNEL):
-        chute("run", folder / "model.pt2", "--inputs", folder / "inputs.npz", "-o", folder / "aten.npz")
-        close("chute run model.pt2", oracles.load(folder / "aten.npz", "out"), want, rounded, loose, steps)
+    chute("run", folder / "model.pt2", "--inputs", folder / "inputs.npz", "-o", folder / "aten.npz")
+    close("chute run model.pt2", oracles.load(folder / "aten.npz", "out"), want, rounded, loose, steps)
     np.savez(folder / "stored.npz", **{f"in{i}": store(v, p) for i, (v, p) in enumerate(zip(inputs, ins))})
     chute("run", path, "--inputs", folder / "stored.npz", "-o", folder / "circle.npz")
     close("chute run model.circle", oracles.load(folder / "circle.npz", "out"), want, outs, loose, steps)
