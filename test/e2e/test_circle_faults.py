@@ -1,14 +1,17 @@
-"""Rows of the faults table about files: signatures, empty buffers, names, order. Each with a look-alike."""
+"""Rows of the faults table about files: signatures, empty buffers, names, order. Each with a look-alike. The rows about rewrites
+have text tests (faults*.ir), whose graphs run here before and after."""
 import os
 import pathlib
+import re
 import subprocess
 
 import flatbuffers
 import numpy as np
 import pytest
 from circle_schema import circle
-from conftest import CHUTE, chute
-from oracles import apart, run_reference
+from conftest import CHUTE, ROOT, chute
+from oracles import apart, circle_inputs, difference, run_onert, run_reference
+from test_optimize_rules import run_dequantized
 
 
 def read(path):
@@ -138,3 +141,108 @@ def test_a73_lookalike_another_order_is_another_file(tmp_path):
     first = from_text(tmp_path, NAMES).read_bytes()
     swapped = from_text(tmp_path, NAMES.replace("return %out, %b", "return %b, %out")).read_bytes()
     assert first != swapped
+
+
+ROWS = {}
+for _file in sorted((ROOT / "src/circle/passes/rules").glob("faults*.ir")):
+    for _part in _file.read_text().split("// -----"):
+        ROWS[re.search(r"^graph @(\w+)", _part, re.MULTILINE)[1]] = _part[re.search("^graph ", _part, re.MULTILINE).start():]
+CUSTOM = {"A42", "A43", "A44", "A44_lookalike"}  # operators that no runtime has
+ONERT_REFUSES = {"A50"}  # onert 0.1.0 takes a MEAN from rank 4 to 2 for one over the dimensions in the middle
+
+
+def values_of(path, unknown):
+    """Numbers for the inputs; sizes that are not known are `unknown`."""
+    random, graph = np.random.default_rng(11), read(path).subgraphs[0]
+    shapes = [[unknown if d < 0 else d for d in (t.shape if t.shapeSignature is None else t.shapeSignature)]
+              for t in (graph.tensors[i] for i in graph.inputs)]
+    return [(random.uniform(-3, 3, shape) if kind == np.float32 else random.integers(0, 9, shape)).astype(kind)
+            for (_, kind, _), shape in zip(circle_inputs(path), shapes)]
+
+
+@pytest.mark.parametrize("row", sorted(ROWS.keys() - CUSTOM))
+def test_rows_of_the_text_tests_keep_their_values(tmp_path, row):
+    before, ran = from_text(tmp_path, ROWS[row]), 0
+    levels = [tmp_path / f"{level}.circle" for level in ("-O1", "-O2")]
+    for after in levels:
+        chute("optimize", before, "-o", after, after.stem, "--verify-each")
+    for unknown in (2, 5) if "sym " in ROWS[row] else (1,):
+        values = values_of(before, unknown)
+        for runtime in (run_reference, run_dequantized, run_onert):
+            want, refused = apart(runtime, before, values)
+            for after in levels if not refused else ():
+                got, refused = apart(runtime, after, values)
+                if refused and runtime is run_onert and row in ONERT_REFUSES:
+                    continue
+                assert not refused, (runtime.__name__, refused)
+                assert not difference(got, want, 1e-5, 1e-5)[1], (runtime.__name__, after.stem)
+                ran += 1
+    assert ran >= 2
+
+
+def test_a44_the_operator_that_stands_for_a_custom_one_computes_it(tmp_path):
+    after = tmp_path / "after.circle"
+    chute("optimize", from_text(tmp_path, ROWS["A44"]), "-o", after, "-p", "resolve-custom-ops,optimize-circle")
+    x, y = values_of(after, 1)
+    product = np.exp(x) @ y
+    for runtime in (run_reference, run_onert):
+        got, refused = apart(runtime, after, [x, y])
+        assert not refused and not difference(got, [-product, y - product], 1e-5, 1e-5)[1], (runtime.__name__, refused)
+
+
+@pytest.mark.parametrize("target", ([-1, -1], [-1, 5]))
+def test_a46_lookalike_targets_that_say_no_shape_are_refused(tmp_path, target):
+    """Two sizes to find, or one that does not come out even: an error with the operator's path, whatever is declared."""
+    model = read(from_text(tmp_path, VIEWS))
+    graph = model.subgraphs[0]
+    last = graph.operators[-1]
+    last.builtinOptions.newShape = target
+    model.buffers[graph.tensors[last.inputs[1]].buffer].data = list(np.array(target, "<i4").tobytes())
+    wrong = write(model, tmp_path / "wrong.circle")
+    done = subprocess.run([CHUTE, "verify", wrong, "--json"], capture_output=True, text=True)
+    assert done.returncode == 1 and "model.subgraphs[0].operators[2]" in done.stderr + done.stdout
+
+
+def two_methods(tmp_path, change):
+    """Two signatures: a subgraph, and the same with `change` made in its text; both with something to do."""
+    files = []
+    for name, text in (("prefill", METHOD), ("decode", METHOD.replace(*change))):
+        (tmp_path / name).mkdir()
+        files.append(from_text(tmp_path / name, text.replace("@m", f"@{name}")))
+    chute("merge", *files, "--mode", "signatures", "-o", tmp_path / "both.circle")
+    chute("optimize", tmp_path / "both.circle", "-o", tmp_path / "out.circle")
+    return files, read(tmp_path / "out.circle")
+
+
+METHOD = """
+graph @m(%x: f32[2,3]) -> ("y": f32[2,3]) {
+  %s = core.constant dense<[6]> : i32[1]
+  %t = core.constant dense<[2, 3]> : i32[2]
+  %w = core.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]]> : f32[3,3]
+  %a = circle.reshape(%x, %s) {new_shape = [6]}
+  %e = circle.reshape(%a, %t) {new_shape = [2, 3]}
+  %y = circle.fully_connected(%e, %w, none) {keep_num_dims = true}
+  return %y
+}"""
+
+
+@pytest.mark.parametrize("change", (("10.0", "10.0"), ("10.0", "11.0"), ("circle.reshape(%a, %t)", "circle.reshape(%x, %t)")))
+def test_c12_both_methods_are_optimized(tmp_path, change):
+    """Equal ones, ones that differ in a weight or in an operator: what was found out about the first is not the second's."""
+    files, both = two_methods(tmp_path, change)
+    assert [len(g.operators) for g in both.subgraphs] == [1, 1]
+    weights = {t.buffer for g in both.subgraphs for t in g.tensors if list(t.shape) == [3, 3]}
+    assert len(weights) == (2 if "11.0" in change else 1)
+    x, methods = np.arange(6, dtype=np.float32).reshape(2, 3), both.subgraphs
+    both.signatureDefs = None
+    for source, method in zip(files, methods):
+        both.subgraphs = [method]  # tico's interpreter takes files of one
+        want, refused = apart(run_reference, source, [x])
+        assert not refused
+        got, refused = apart(run_reference, write(both, tmp_path / "method.circle"), [x])
+        assert not refused and np.array_equal(got[0], want[0])
+
+
+def test_c12_lookalike_a_method_that_has_nothing_to_do_stays(tmp_path):
+    _, both = two_methods(tmp_path, ("circle.reshape(%a, %t) {new_shape = [2, 3]}", "circle.exp(%x)"))
+    assert [len(g.operators) for g in both.subgraphs] == [1, 2]

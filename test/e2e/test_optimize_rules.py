@@ -158,7 +158,8 @@ def run_dequantized(path, values):
     reals = []
     for i, v in zip(graph.inputs, values):
         q = graph.tensors[i].quantization
-        reals.append(torch.from_numpy(((v.astype(np.float64) - q.zeroPoint[0]) * q.scale[0]).astype(np.float32)))
+        stored = q is not None and q.scale is not None and len(q.scale)
+        reals.append(torch.from_numpy(((v.astype(np.float64) - q.zeroPoint[0]) * q.scale[0]).astype(np.float32) if stored else v))
     return [np.asarray(o) for o in CircleReferenceRuntime(data).run(reals, mode=ExecutionMode.FAKE_QUANTIZE).outputs]
 
 
