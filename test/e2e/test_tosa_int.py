@@ -121,6 +121,12 @@ PROGRAMS = {
     "grouped": (Layer((6, 2, 3, 3), lambda x, w, b: F.conv2d(x, w, b, groups=2)), (X(1, 4, 8, 8),)),
     "convolution_1d": (Layer((8, 3, 3), lambda x, w, b: F.conv1d(x, w, b)), (X(1, 3, 20),)),
     "convolution_16_bits": (Layer((8, 3, 3, 3), lambda x, w, b: F.conv2d(x, w, b), dtype=torch.int16), (X(1, 3, 8, 8),)),
+    "transposed": (Layer((4, 4, 3, 3), lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1), False), (X(1, 4, 5, 6),)),
+    # TOSA has none: zeros between the elements, at the zero point, then CONV3D.
+    "transposed_3d": (Layer((4, 4, 2, 3, 2), lambda x, w, b: F.conv_transpose3d(x, w, b, stride=2, padding=(0, 1, 1)), False),
+                      (X(1, 4, 3, 3, 4),)),
+    "transposed_3d_grouped": (Layer((4, 2, 2, 3, 2), lambda x, w, b: F.conv_transpose3d(
+        x, w, b, stride=(1, 2, 3), output_padding=(0, 0, 1), groups=2), False), (X(1, 4, 3, 3, 2),)),
     "linear": (Layer((8, 16), F.linear), (X(2, 5, 16),)),
     "linear_16_bits": (Layer((8, 16), F.linear, dtype=torch.int16), (X(2, 16),)),
 }

@@ -12,6 +12,7 @@ namespace {
 namespace a = aten::op;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Operand `i` in the element type of the result (torch promotes on the way).
 Value *promoted(Emit &e, u32 i) { return e.cast(e.arg(i), e.element()); }
@@ -174,6 +175,61 @@ Value *whole_power(Emit &e, Value *x, i64 n) {
 /// POW has no meaning for negative bases; these two give NaN, and zeros keep their sign.
 Value *root(Emit &e, Value *x) { return e.unary(op::RECIPROCAL, e.unary(op::RSQRT, x)); }
 
+enum class Sign : u8 { Any, NotNegative, Positive };
+
+/// What the operators before `x`, which are lowered already, say of its sign.
+Sign sign_of(const Value *x) {
+  constexpr int kFurthest = 16;
+  bool raised = false; // something positive is added on the way down from here
+  const auto of_bound = [&](double low) {
+    return !(low >= 0) ? Sign::Any : low > 0 || raised ? Sign::Positive : Sign::NotNegative;
+  };
+  for (int i = 0; i < kFurthest; ++i) {
+    if (const auto v = splat_of(x))
+      return of_bound(*v);
+    const ir::Op *p = x->producer();
+    if (!p)
+      return Sign::Any;
+    const OpCode code = p->opcode();
+    if (code == op::CLAMP)
+      return of_bound(p->attr("min_val").scalar_as_double());
+    if (code == op::ABS || code == op::EXP || code == op::SIGMOID || code == op::POW ||
+        (code == op::MUL && p->operand(0) == p->operand(1)))
+      return of_bound(0); // exponentials underflow
+    if (code == op::ADD) {
+      const auto v = splat_of(p->operand(1));
+      if (!v || !(*v >= 0))
+        return Sign::Any;
+      raised |= *v > 0;
+    } else if (code != op::RESHAPE && code != op::TRANSPOSE && code != op::REDUCE_SUM &&
+               code != op::REDUCE_MAX && code != op::REDUCE_MIN) {
+      return Sign::Any;
+    }
+    x = p->operand(0);
+  }
+  return Sign::Any;
+}
+
+/// POW of the size of a base that is not zero, and what that leaves out. `whole` is the exponent
+/// when it is one known number without a fraction.
+Value *any_power(Emit &e, Value *x, Value *y, std::optional<double> whole, Sign base) {
+  Value *zero = e.equal(x, e.like(x, 0));
+  Value *size = base == Sign::Any ? e.unary(op::ABS, x) : x;
+  size = e.binary(op::POW, e.select(zero, e.like(x, 1), size), y);
+  Value *of_zero =
+      whole ? e.like(x, std::pow(0.0, *whole))
+            : e.select(e.greater(y, 0.0), e.like(y, 0),
+                       e.select(e.equal(y, e.like(y, 0)), e.like(y, 1), e.like(y, kInfinity)));
+  size = e.select(zero, of_zero, size);
+  if (base != Sign::Any)
+    return size;
+  const auto is_whole = [&](Value *v) { return e.equal(v, e.unary(op::FLOOR, v)); };
+  if (whole)
+    return std::fmod(*whole, 2.0) == 0 ? size : e.select(e.negative(x), e.neg(size), size);
+  Value *of_negative = e.select(is_whole(e.mul(y, 0.5)), size, e.neg(size));
+  return e.select(e.negative(x), e.select(is_whole(y), of_negative, e.like(y, kNan)), size);
+}
+
 Value *power(Emit &e) {
   Value *x = promoted(e, 0), *y = promoted(e, 1);
   const std::optional<double> p = splat_of(y);
@@ -195,7 +251,16 @@ Value *power(Emit &e) {
     return root(e, x);
   if (scalar && *p == std::floor(*p) && *p < 0 && *p >= -64)
     return e.unary(op::RECIPROCAL, whole_power(e, x, -static_cast<i64>(*p)));
-  return e.binary(op::POW, x, y);
+  const Sign base = sign_of(x);
+  if (base == Sign::Positive)
+    return e.binary(op::POW, x, y);
+  if (!scalar || *p == std::floor(*p))
+    return any_power(e, x, y, scalar ? p : std::nullopt, base);
+  // Zero to a negative power is infinite; TOSA takes it to a positive one.
+  Value *bottom = base == Sign::Any ? e.binary(op::MAXIMUM, x, e.like(x, 0)) : x;
+  Value *size = e.binary(op::POW, bottom, e.number_of(e.element(), std::abs(*p), y->type().rank()));
+  size = *p < 0 ? e.unary(op::RECIPROCAL, size) : size;
+  return base == Sign::Any ? e.select(e.negative(x), e.like(x, kNan), size) : size;
 }
 
 Value *where(Emit &e) { return e.select(e.as_bool(e.arg(0)), promoted(e, 1), promoted(e, 2)); }

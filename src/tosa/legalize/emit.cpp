@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace chute::tosa {
 
 namespace {
 constexpr size_t kLongestList = 64;  ///< MAX_TENSOR_LIST_SIZE of level 8K
+constexpr size_t kMostDims = 6;      ///< MAX_RANK of level 8K
 constexpr i64 kMostFolded = 1 << 16; ///< constants up to here are cast at compile time
 } // namespace
 
@@ -66,6 +68,9 @@ bool has_static_types(Emit &e) {
 Value *Emit::shape(std::span<const i64> dims) { return b_.constant_i64(dims); }
 
 Value *Emit::number_of(ElementType e, double v, int rank) {
+  if (e == ElementType::I32) // the least i64 of a program stands for "less than all others"
+    v = std::clamp(v, double(std::numeric_limits<i32>::min()),
+                   double(std::numeric_limits<i32>::max()));
   const Dims ones(static_cast<size_t>(rank), 1);
   return constant(e, ones, std::span(&v, 1));
 }
@@ -174,11 +179,55 @@ Value *Emit::widened(Value *x) {
              : x;
 }
 
+namespace {
+
+/// Dimensions that stay together move as one, those of size 1 not at all: level 8K has no more than
+/// six.
+Value *transpose_runs(Emit &e, Value *x, std::span<const i64> perm) {
+  const Dims in = static_dims(x);
+  Dims place(in.size()), out; // of each dimension among those that are not 1
+  i64 count = 0;
+  for (size_t d = 0; d < in.size(); ++d)
+    place[d] = in[d] == 1 ? count : count++;
+  struct Run {
+    i64 first, size;
+  };
+  std::vector<Run> runs; // in the order of the result
+  i64 next = -1;
+  for (const i64 p : perm) {
+    const i64 n = in[static_cast<size_t>(p)], at = place[static_cast<size_t>(p)];
+    out.push_back(n);
+    if (n == 1)
+      continue;
+    if (at == next)
+      runs.back().size *= n;
+    else
+      runs.push_back({at, n});
+    next = at + 1;
+  }
+  std::vector<Run> before = runs;
+  std::ranges::sort(before, {}, &Run::first);
+  Dims merged;
+  for (const Run &r : before)
+    merged.push_back(r.size);
+  SymDims order;
+  for (const Run &r : runs)
+    order.emplace_back(std::ranges::lower_bound(before, r.first, {}, &Run::first) - before.begin());
+  Value *y = e.reshape(x, merged);
+  if (!std::ranges::is_sorted(runs, {}, &Run::first))
+    y = e(op::TRANSPOSE, {y}, {{"perms", e.context().ints_attr(order)}});
+  return e.reshape(y, out);
+}
+
+} // namespace
+
 Value *Emit::transpose(Value *x, std::span<const i64> perm) {
   if (is_identity(perm))
     return x;
   if (const ir::Constant *c = constant_of(x))
     return constant(permuted(graph(), *c, perm));
+  if (perm.size() > kMostDims)
+    return transpose_runs(*this, x, perm);
   const SymDims perms(perm.begin(), perm.end());
   return (*this)(op::TRANSPOSE, {x}, {{"perms", context().ints_attr(perms)}});
 }

@@ -169,7 +169,7 @@ std::vector<Value *> by_ranking(Emit &e, Value *x, i64 k, i64 dim, bool largest)
   Value *values = e.gather(e.reshape(moved, {rows, n, 1}), index);
   Dims result = wide;
   result.back() = k;
-  return {e.transpose(e.reshape(values, result), perm),
+  return {e.cast(e.transpose(e.reshape(values, result), perm), e.type(0).element()),
           e.transpose(e.cast(e.reshape(index, result), e.type(1).element()), perm)};
 }
 
@@ -179,7 +179,10 @@ std::vector<Value *> top(Emit &e, i64 k, i64 dim, bool largest) {
     return {x, e.number_of(e.type(1).element(), 0, 0)};
   if (k != 1)
     return by_ranking(e, e.widened(x), k, dim, largest);
-  Value *value = e.reduce(largest ? op::REDUCE_MAX : op::REDUCE_MIN, x, {dim});
+  if (x->type().element() == ElementType::Bool)
+    x = e.widened(x);
+  Value *value =
+      e.cast(e.reduce(largest ? op::REDUCE_MAX : op::REDUCE_MIN, x, {dim}), e.type(0).element());
   Value *index = nullptr;
   if (e.op.result(1)->has_uses()) {
     Value *f = is_float(x) ? x : e.cast(e.widened(x), ElementType::F32);

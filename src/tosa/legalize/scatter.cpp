@@ -14,15 +14,36 @@ namespace {
 
 namespace a = aten::op;
 
+/// Where a row of [K] is one of `index` [W], as [K, W].
+Value *row_hits(Emit &e, i64 rows, Value *index) {
+  Dims all(static_cast<size_t>(rows));
+  std::iota(all.begin(), all.end(), 0);
+  return e.equal(e.i32s(Dims{rows, 1}, all), e.reshape(index, {1, index->type().num_elements()}));
+}
+
+/// x [K, C] with rows `index` [W] replaced by `value` [1, C].
+Value *fill_rows(Emit &e, Value *x, Value *index, Value *value) {
+  const i64 rows = x->type().dim(0).value();
+  return e.select(e.reduce(op::REDUCE_ANY, row_hits(e, rows, index), {1}), value, x);
+}
+
+/// Whether `values`, to be broadcast to `rank` dimensions, has one value along `count` of them from
+/// `first` on.
+bool is_uniform(const Value *values, size_t rank, i64 first, size_t count) {
+  const Dims own = static_dims(values);
+  for (size_t d = static_cast<size_t>(first); d < static_cast<size_t>(first) + count; ++d)
+    if (rank - d <= own.size() && own[d + own.size() - rank] != 1)
+      return false;
+  return true;
+}
+
 /// x [K, C] with rows `index` [W] replaced by `values` [W, C], or with them added. Of constant rows
 /// that are written several times the last one wins.
 Value *update_rows(Emit &e, Value *x, Value *index, Value *values, bool accumulate) {
   const i64 rows = x->type().dim(0).value(), width = x->type().dim(1).value();
   const i64 n = index->type().num_elements();
   if (accumulate) {
-    Dims all(static_cast<size_t>(rows));
-    std::iota(all.begin(), all.end(), 0);
-    Value *hit = e.equal(e.i32s(Dims{1, rows, 1}, all), e.reshape(index, {1, 1, n}));
+    Value *hit = e.reshape(row_hits(e, rows, index), {1, rows, n});
     const ElementType element = x->type().element();
     const ElementType real = is_float(x) ? element : ElementType::F32;
     Value *sums = e.matmul(e.cast(hit, real), e.reshape(e.cast(values, real), {1, n, width}));
@@ -130,6 +151,11 @@ Value *index_put(Emit &e) {
   Dims wanted(rest.begin(), rest.begin() + front);
   wanted.insert(wanted.end(), at.begin(), at.end());
   wanted.insert(wanted.end(), rest.begin() + front, rest.end());
+  // One value for all indices may be written any number of times: a mask has no repeated rows.
+  const bool uniform = n > 1 && !accumulate && !int_constant(position) &&
+                       is_uniform(values, wanted.size(), front, at.size());
+  if (uniform)
+    std::fill_n(wanted.begin() + front, at.size(), 1);
   values = e.broadcast(values, wanted);
   if (front > 0) {
     Dims order;
@@ -142,8 +168,9 @@ Value *index_put(Emit &e) {
   }
   Value *moved = e.transpose(x, perm);
   const Dims shape = static_dims(moved);
-  Value *y = update_rows(e, e.reshape(moved, {rows, width}), position,
-                         e.reshape(values, {n, width}), accumulate);
+  moved = e.reshape(moved, {rows, width});
+  Value *y = uniform ? fill_rows(e, moved, position, e.reshape(values, {1, width}))
+                     : update_rows(e, moved, position, e.reshape(values, {n, width}), accumulate);
   return e.transpose(e.reshape(y, shape), inverse(perm));
 }
 

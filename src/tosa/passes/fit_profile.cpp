@@ -337,13 +337,14 @@ void fit_profile(pass::PassContext &ctx) {
 
 void check_profile(pass::PassContext &ctx) {
   const std::string_view profile = profile_of(ctx);
-  if (profile != "fp" && profile != "int")
-    return;
   Target target = fp_target();
   if (profile == "int")
     target.features =
         feature::kAll & ~(feature::kFp | feature::kBf16 | feature::kFp8e4m3 | feature::kFp8e5m2 |
                           feature::kFft | feature::kMxfp | feature::kMxfpConv);
+  else if (profile != "fp")
+    target.features = feature::kAll;
+  target.level_8k = true;
   validate(ctx.graph, target, ctx.diagnostics, ErrorKind::Unsupported,
            "convert with --profile int+fp, which allows both");
 }

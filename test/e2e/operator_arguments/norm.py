@@ -93,14 +93,17 @@ def _(d):
     return d.tensor(), d.tensor(d.pick(d.shape, (1,) * len(d.shape)))
 
 
-@maker("aten._weight_norm.default", "aten._weight_norm_interface.default")
-def _(d):
-    # Of a vector PyTorch 2.13 exports another shape than it computes, and of nothing it crashes.
-    d.empty = False
-    d.shape = d.any_shape(2, 4)
-    dim = d.pick(0, len(d.shape) - 1)
-    # PyTorch 2.13 reads both as if they were contiguous.
-    return d.tensor().contiguous(), d.tensor([s if i == dim else 1 for i, s in enumerate(d.shape)]).contiguous(), dim
+for _name in ("_weight_norm", "_weight_norm_interface"):
+    @maker(f"aten.{_name}.default")
+    def _(d, any_dim=_name == "_weight_norm"):
+        # Of a vector PyTorch 2.13 exports another shape than it computes, and of nothing it crashes.
+        d.empty = False
+        d.shape = d.any_shape(2, 4)
+        rank = len(d.shape)
+        dim = d.pick(*range(-rank, rank)) if any_dim else d.pick(0, rank - 1)
+        kept = None if dim == -1 else dim % rank
+        # PyTorch 2.13 reads both as if they were contiguous.
+        return d.tensor().contiguous(), d.tensor([s if i == kept else 1 for i, s in enumerate(d.shape)]).contiguous(), dim
 
 
 @maker("aten.glu.default")

@@ -112,15 +112,26 @@ V tensordot(Emit &e) {
   return e.view(e.matmul(left, right), out);
 }
 
+/// A dimension of the result is one of each factor's; neighbours that only one factor has are one,
+/// so that few are left.
 V kron(Emit &e) {
   const Shape a = e.shape_of(e.in(0)), b = e.shape_of(e.in(1));
   const size_t rank = std::max(a.size(), b.size());
+  const SymInt one(1);
   Shape sa, sb;
+  const auto append = [&](SymInt x, SymInt y) {
+    if (x == one && y == one)
+      return;
+    if (!sa.empty() && y == one && sb.back() == one)
+      sa.back() = e.sym().mul(sa.back(), x);
+    else if (!sa.empty() && x == one && sa.back() == one)
+      sb.back() = e.sym().mul(sb.back(), y);
+    else
+      sa.push_back(x), sb.push_back(y);
+  };
   for (size_t i = 0; i < rank; ++i) {
-    sa.push_back(i + a.size() < rank ? SymInt(1) : a[i + a.size() - rank]);
-    sa.emplace_back(1);
-    sb.emplace_back(1);
-    sb.push_back(i + b.size() < rank ? SymInt(1) : b[i + b.size() - rank]);
+    append(i + a.size() < rank ? one : a[i + a.size() - rank], one);
+    append(one, i + b.size() < rank ? one : b[i + b.size() - rank]);
   }
   return e.view(e.mul(e.view(e.in(0), sa), e.view(e.in(1), sb)), e.shape());
 }

@@ -252,8 +252,8 @@ void add_index_rules(pass::PatternSet &set) {
   set.add("col2im", {op::col2im}, rule<col2im>);
   set.add("take", {op::take}, rule<[](Emit &e) {
             V x = e.view(e.in(0), {e.mul_sizes(e.shape_of(e.in(0)))});
-            V at = e.view(e.in(1), {e.mul_sizes(e.shape_of(e.in(1)))});
-            return e.view(e.index_select(x, 0, at), e.shape());
+            // Unlike index_select's, these may be negative.
+            return e.op(op::index_Tensor, {x, e.in(1)});
           }>);
   set.add("take-along-dim", {op::take_along_dim}, rule<take_along>);
   set.add("one-hot", {op::one_hot}, rule<one_hot>);

@@ -166,10 +166,14 @@ double rms_eps(Emit &e) {
                                                       : 1.1920928955078125e-07;
 }
 
-/// The weight and the norms that it is scaled by.
+/// The weight and the norms that it is scaled by. Dimension -1 stands for the norm of the whole;
+/// other negative ones count from the end.
 Values weight_norm(Emit &e) {
   V v = e.in(0), g = e.in(1);
-  const int rank = v->type().rank(), dim = int(e.integer("dim"));
+  const int rank = v->type().rank();
+  int dim = int(e.integer("dim"));
+  if (dim < -1)
+    dim += rank;
   Axes dims;
   for (int d = 0; d < rank; ++d)
     if (d != dim)

@@ -87,9 +87,12 @@ V cubic(Emit &e, V x, int dim, i64 out, bool corners, std::optional<double> fact
 }
 
 /// Antialiased: each output is a weighted mean over a support that grows with the step; one matmul.
+/// PyTorch leaves a dimension that keeps its size as it is, whatever factor is given.
 V antialiased(Emit &e, V x, int dim, i64 out, bool corners, std::optional<double> factor,
               bool is_cubic) {
   const i64 in = x->type().dim(dim).value();
+  if (in == out)
+    return x;
   const double step = step_of(in, out, corners, factor);
   const double support = (is_cubic ? 2.0 : 1.0) * std::max(step, 1.0);
   const double shrink = step >= 1 ? 1 / step : 1;
