@@ -32,6 +32,7 @@ namespace rule {
 
 // infer/algebra.cpp
 Status determinant(InferArgs &a);
+Status determinant_pair(InferArgs &a);
 Status square_matrix(InferArgs &a);
 Status solve(InferArgs &a);
 Status cross(InferArgs &a);

@@ -329,6 +329,34 @@ case("zero_size_output", lambda x: x[:, 3:3] + 1, f(2, 4))
 case("zero_size_reduce", lambda x: x[:, 3:3].sum(1), f(2, 4))
 case("rank0_outputs", lambda x: (x.sum(), x.mean(), x.argmax()), f(3, 4))
 
+# Arithmetic of small integers wraps before it is summed
+u8 = i(4, 5, low=0, high=256, dtype=torch.uint8)
+case("l1_loss_uint8", lambda x, y: F.l1_loss(x, y, reduction="sum"), u8, u8)
+case("cosine_embedding_loss_uint8", lambda x, y: F.cosine_embedding_loss(x, y, torch.tensor([1, -1, 1, -1]), 0.5, reduction="sum"), u8, u8)
+case("hinge_embedding_loss_uint8", lambda x, y: F.hinge_embedding_loss(x, y, 3.5, reduction="sum"), u8, i(4, 5, low=-1, high=2))
+case("poisson_nll_loss_uint8", lambda x, y: F.poisson_nll_loss(x, y, reduction="sum"), i(4, 5, low=0, high=4, dtype=torch.uint8), u8)
+case("poisson_nll_loss_neither_mean_nor_sum", lambda x, y: torch.ops.aten.poisson_nll_loss(x, y, True, False, 1e-8, 3), pos(3, 4), pos(4))
+
+# Nothing, and less than usual
+case("logcumsumexp_of_nothing", lambda x: torch.logcumsumexp(x, 1), f(2, 0, 3))
+case("tile_no_times", lambda x: torch.cat((x.tile(0, 1), x)), f(2, 3))
+case("tensordot_of_size_1", lambda x, y: torch.tensordot(x, y, ([1, 0], [2, 1])), f(3, 1, 4), f(2, 3, 5))
+case("scatter_sum_of_bools", lambda x, p, s: x.scatter_reduce(1, p, s, "sum", include_self=False), b(3, 5), i(3, 4, low=0, high=5), b(3, 4))
+case("scatter_product_of_bools", lambda x, p, s: x.scatter_reduce(0, p, s, "prod"), b(3, 5), i(3, 5, low=0, high=3), b(3, 5))
+case("batch_norm_of_no_integers", lambda x: F.instance_norm(x), i(3, 1, 0, 2))
+
+
+# Small systems of equations; the leading elements are not the largest
+def turned(x):
+    return (x + 4 * torch.eye(x.shape[-1])).roll(1, -2)
+
+
+case("inverse", lambda x: torch.inverse(turned(x)), f(2, 3, 3))
+case("determinant", lambda x: (torch.det(turned(x)), torch.linalg.det(x[0] * 0), torch.logdet(turned(x)), *torch.linalg.slogdet(x)), f(2, 4, 4), rtol=1e-4)
+case("solve", lambda x, y: (torch.linalg.solve(turned(x), y), torch.linalg.solve(turned(x), y.mT, left=False), torch.linalg.solve(turned(x), y[..., 0])),
+     f(2, 5, 5), f(2, 5, 3))
+case("cholesky", lambda x: (torch.linalg.cholesky(x @ x.mT + torch.eye(4)), torch.linalg.cholesky(x @ x.mT + torch.eye(4), upper=True)), f(2, 4, 4))
+
 
 def mlp(dtype):
     return lambda: nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.LayerNorm(6), nn.Linear(6, 3)).to(dtype)

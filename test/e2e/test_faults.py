@@ -9,6 +9,7 @@ import zipfile
 import oracles
 import pytest
 import torch
+import torch.export.pt2_archive._package
 from circle_schema import circle as schema
 from conftest import CHUTE, chute
 from test_dynamic import numbers, run_tico
@@ -279,3 +280,24 @@ def test_c13_lookalike_a_constant_that_folding_changes_is_written_once(tmp_path)
     assert size <= sum(p["bytes_copied"] for p in passes) <= 3 * size
     assert (tmp_path / "model.circle").stat().st_size < 1.01 * size
     agrees(tmp_path / "model.circle", module, (torch.rand(1, 1024),))
+
+
+def test_c12_each_method_of_an_archive_is_its_own(tmp_path):
+    """Two programs whose names, shapes and operators agree, and whose weights and one number do not."""
+    class Method(nn.Module):
+        def __init__(self, times):
+            super().__init__()
+            self.fc, self.times = nn.Linear(4, 4), times
+
+        def forward(self, x):
+            return self.fc(x) * self.times
+
+    methods, x = {"prefill": Method(2), "decode": Method(3)}, torch.rand(2, 4)
+    programs = {name: torch.export.export(m.eval(), (x,)) for name, m in methods.items()}
+    torch.export.pt2_archive._package.package_pt2(str(tmp_path / "model.pt2"), exported_programs=programs)
+    for name, method in methods.items():
+        circle = tmp_path / f"{name}.circle"
+        chute("convert", tmp_path / "model.pt2", "--model", name, "-o", circle)
+        agrees(circle, method, (x,))
+    said = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "any.circle", expect=4).stderr
+    assert "prefill" in said and "decode" in said

@@ -36,6 +36,15 @@ Status determinant(InferArgs &a) {
   return a.done(x.element(), x.shape().first(x.shape().size() - 2));
 }
 
+Status determinant_pair(InferArgs &a) {
+  const Type x = a.tensor(0);
+  if (!a.check(x.rank() >= 2, kShapeError, "takes matrices"))
+    return a.failed();
+  const auto batch = x.shape().first(x.shape().size() - 2);
+  a.add(x.element(), batch);
+  return a.done(x.element(), batch);
+}
+
 Status square_matrix(InferArgs &a) {
   const Type x = a.tensor(0);
   a.check(x.rank() >= 2 && x.dim(x.rank() - 1) == x.dim(x.rank() - 2), kShapeError,

@@ -38,6 +38,8 @@ const pass::PatternSet &decompose_rules() {
     add_mask_rules(set);
     add_scan_rules(set);
     add_scatter_reduce_rules(set);
+    add_selection_rules(set);
+    add_linear_algebra_rules(set);
     return set;
   }();
   return rules;

@@ -37,5 +37,7 @@ void add_position_rules(pass::PatternSet &set);
 void add_mask_rules(pass::PatternSet &set);
 void add_scan_rules(pass::PatternSet &set);
 void add_scatter_reduce_rules(pass::PatternSet &set);
+void add_selection_rules(pass::PatternSet &set);
+void add_linear_algebra_rules(pass::PatternSet &set);
 
 } // namespace chute::aten

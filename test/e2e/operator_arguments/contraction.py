@@ -107,6 +107,45 @@ def _(d):
     return d.tensor((*lead, a)), d.tensor((*lead, b)), d.tensor((n, a, b)), d.pick(None, d.tensor((n,)))
 
 
+@maker("aten._trilinear.default")
+def _(d):
+    """What bilinear is made of: rows of a and b against weights, in one product of rank 4."""
+    a, b, n, lead = d.size(), d.size(), d.size(), d.size()
+    return d.tensor((lead, a)), d.tensor((n, a, b)), d.tensor((lead, b)), d.pick([1, 3], [-1, 1]), [d.pick(0, -4)], [1, 2], d.pick([2, 3], [-1], [3, 0]), d.pick(0, 1)
+
+
+def square(d):
+    """Matrices away from singular ones, whose rows stand in any order."""
+    n, kind = d.size(1, 6), d.pick(torch.float32, torch.float64)
+    order = torch.randperm(n, generator=d.generator())
+    return (d.tensor((*d.any_shape(0, 2), n, n), kind, -1, 1) + n * torch.eye(n, dtype=kind))[..., order, :]
+
+
+@maker("aten.det.default", "aten.linalg_det.default", "aten.logdet.default", "aten.slogdet.default", "aten.linalg_slogdet.default")
+def _(d):
+    return (square(d) * d.pick(1, 1, 1, 0),)
+
+
+@maker("aten.inverse.default", "aten.linalg_inv.default")
+def _(d):
+    return (square(d),)
+
+
+@maker("aten.linalg_solve.default")
+def _(d):
+    a = square(d)
+    left, n, lead = d.some(0.7), a.shape[-1], a.shape[:-2]
+    if left and d.some(0.3):
+        return (a, d.tensor(d.pick((n,), (*lead, n)), a.dtype)), {}
+    return (a, d.tensor((*lead, *((n, d.size()) if left else (d.size(), n))), a.dtype)), {"left": left}
+
+
+@maker("aten.cholesky.default", "aten.linalg_cholesky.default")
+def _(d):
+    a = square(d)
+    return (a @ a.mT + torch.eye(a.shape[-1], dtype=a.dtype),), d.pick({}, {"upper": True})
+
+
 EQUATIONS = (("ij,jk->ik", ((2, 3), (3, 4))), ("bij,bkj->bik", ((2, 3, 4), (2, 5, 4))), ("ii->i", ((3, 3),)),
              ("...i,i->...", ((2, 3, 4), (4,))), ("ij->ji", ((2, 3),)), ("i,j->ij", ((2,), (3,))), ("bhqd,bhkd->bhqk", ((1, 2, 3, 4), (1, 2, 5, 4))),
              ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2))), ("ij->", ((2, 3),)), ("ij,ij->", ((2, 3), (2, 3))), ("ij,kj", ((2, 3), (4, 3))))

@@ -58,6 +58,11 @@ def _(d):
     return *batch(d), False, 0.1, 1e-3
 
 
+@maker("aten._native_batch_norm_legit_functional.default")
+def _(d):
+    return *batch(d), d.some(0.3), 0.1, 1e-3
+
+
 @maker("aten.miopen_batch_norm.default", "aten._batch_norm_no_update.default")
 def _(d):
     return *batch(d), 0.1, 1e-3

@@ -105,8 +105,19 @@ V tensordot(Emit &e) {
   };
   Shape out;
   SymInt k_a, k_b;
-  V left = take(a, e.ints("dims_self"), true, out, k_a);
-  V right = take(b, e.ints("dims_other"), false, out, k_b);
+  const std::vector<i64> dims_a = e.ints("dims_self"), dims_b = e.ints("dims_other");
+  // A summed dimension of size 1 is broadcast: the other one is summed first.
+  for (size_t i = 0; i < std::min(dims_a.size(), dims_b.size()); ++i) {
+    const int at_a = e.wrap(dims_a[i], a->type().rank()),
+              at_b = e.wrap(dims_b[i], b->type().rank());
+    const SymInt n_a = a->type().dim(at_a), n_b = b->type().dim(at_b);
+    if (n_a == SymInt(1) && n_b != SymInt(1))
+      b = e.sum(b, {at_b}, true);
+    else if (n_b == SymInt(1) && n_a != SymInt(1))
+      a = e.sum(a, {at_a}, true);
+  }
+  V left = take(a, dims_a, true, out, k_a);
+  V right = take(b, dims_b, false, out, k_b);
   if (k_a != k_b)
     return e.reject("contracted dimensions of different sizes");
   return e.view(e.matmul(left, right), out);
@@ -176,6 +187,8 @@ V trilinear(Emit &e) {
   const auto lifted = [&](u32 i, std::string_view name) {
     V x = e.in(i);
     auto at = e.ints(name);
+    for (i64 &d : at)
+      d = e.wrap(d, x->type().rank() + int(at.size()));
     std::sort(at.begin(), at.end());
     for (i64 d : at)
       x = e.unsqueeze(x, int(d));

@@ -10,12 +10,17 @@ namespace chute::aten {
 
 namespace {
 
-constexpr i64 kNone = 0, kMean = 1;
+constexpr i64 kMean = 1, kSum = 2; // anything else: no reduction
+
+/// torch.sum: integers are summed as i64, whatever their own type; the terms have wrapped by then.
+V total(Emit &e, V x, const Axes &dims) {
+  return e.sum(ir::is_integer(x->type().element()) ? e.cast(x, ElementType::I64) : x, dims, false);
+}
 
 V reduced(Emit &e, V terms) {
   const i64 how = e.integer("reduction");
   const Axes all = e.all_dims(terms->type().rank());
-  return how == kNone ? terms : how == kMean ? e.mean(terms, all, false) : e.sum(terms, all, false);
+  return how == kMean ? e.mean(terms, all, false) : how == kSum ? total(e, terms, all) : terms;
 }
 
 V difference(Emit &e) { return e.sub(e.up(e.in(0)), e.up(e.in(1))); }
@@ -100,7 +105,7 @@ ClassLoss class_loss(Emit &e, V logs, V target, V weight) {
 
 V reduced_by(Emit &e, V terms, V total) {
   const i64 how = e.integer("reduction");
-  if (how == kNone)
+  if (how != kMean && how != kSum)
     return terms;
   V sum = e.sum(terms, e.all_dims(terms->type().rank()), false);
   return how == kMean ? e.div(sum, total) : sum;
@@ -113,8 +118,9 @@ V nll_loss(Emit &e) {
 
 Values nll_loss_forward(Emit &e) {
   const ClassLoss c = class_loss(e, e.up(e.in(0)), e.in(1), e.in(2));
-  V total = e.integer("reduction") == kNone ? e.scalar_like(0, c.total) : c.total;
-  return {reduced_by(e, c.terms, c.total), total};
+  const i64 how = e.integer("reduction");
+  V weight = how == kMean || how == kSum ? c.total : e.scalar_like(0, c.total);
+  return {reduced_by(e, c.terms, c.total), weight};
 }
 
 /// A weight per class, along the class dimension of `like`.
@@ -157,11 +163,11 @@ V cross_entropy(Emit &e) {
 V cosine_embedding(Emit &e) {
   V x = e.up(e.in(0)), y = e.up(e.in(1)), t = e.in(2);
   const auto squares = [&](V v) { // the epsilon is PyTorch's
-    return e.add(e.to_float(e.sum(e.mul(v, v), {v->type().rank() - 1}, false)), 1e-12);
+    return e.add(e.to_float(total(e, e.mul(v, v), {v->type().rank() - 1})), 1e-12);
   };
   V product = e.mul(x, y);
-  V cosine = e.div(e.sum(product, {product->type().rank() - 1}, false),
-                   e.sqrt(e.mul(squares(x), squares(y))));
+  V cosine =
+      e.div(total(e, product, {product->type().rank() - 1}), e.sqrt(e.mul(squares(x), squares(y))));
   V zero = e.scalar_like(0, cosine);
   V together = e.where(e.eq(t, 1.0), e.rsub(1, cosine), zero);
   V apart = e.maximum(e.sub(cosine, e.number("margin")), 0.0);
@@ -169,9 +175,14 @@ V cosine_embedding(Emit &e) {
 }
 
 V hinge_embedding(Emit &e) {
-  V x = e.to_float(e.up(e.in(0))), t = e.in(1);
+  V x = e.up(e.in(0)), t = e.in(1);
   V zero = e.scalar_like(0, x);
-  V apart = e.maximum(e.rsub(e.number("margin"), x), 0.0);
+  // PyTorch takes integers away from a margin of their own type, where they may wrap.
+  const double margin = e.number("margin");
+  V from = ir::is_integer(x->type().element())
+               ? e.scalar(Attr::of_int(static_cast<i64>(margin)), x->type().element())
+               : e.scalar_like(margin, x);
+  V apart = e.maximum(e.sub(from, x), 0.0);
   return reduced(e, e.add(e.where(e.ne(t, 1.0), apart, zero), e.where(e.ne(t, -1.0), x, zero)));
 }
 
@@ -181,8 +192,10 @@ V margin_ranking(Emit &e) {
 }
 
 V poisson_nll(Emit &e) {
-  V x = e.to_float(e.up(e.in(0))), t = e.to_float(e.up(e.in(1)));
-  V terms = e.flag("log_input") ? e.sub(e.exp(x), e.mul(t, x))
+  V given = e.up(e.in(0)), target = e.up(e.in(1));
+  V x = e.to_float(given), t = e.to_float(target);
+  // The product of two integers wraps before it meets a real.
+  V terms = e.flag("log_input") ? e.sub(e.exp(x), e.mul(target, given))
                                 : e.sub(x, e.mul(t, e.log(e.add(x, e.number("eps")))));
   if (e.flag("full")) { // Stirling's formula for log t!
     V tail = e.mul(e.log(e.mul(t, 2 * std::numbers::pi)), 0.5);

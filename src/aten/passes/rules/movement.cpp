@@ -152,8 +152,10 @@ V cat(Emit &e) {
 }
 
 V repeat(Emit &e) {
-  // Leading repeats add dimensions; all ones is a view.
+  // No times leaves nothing; leading repeats add dimensions; all ones is a view.
   const Shape times = e.sizes("repeats");
+  if (std::ranges::count(times, SymInt(0)) > 0)
+    return e.full(e.shape(), 0.0, e.in()->type().element());
   Shape shape = e.shape_of(e.in());
   bool plain = shape.size() == times.size();
   shape.insert(shape.begin(), times.size() - shape.size(), 1);

@@ -34,9 +34,9 @@ struct Normalized {
   V rstd;
 };
 
-/// (x - mean) / sqrt(var + eps) over `dims`, in f32 for half types.
+/// (x - mean) / sqrt(var + eps) over `dims`, in f32 for half types and (empty) integers.
 Normalized standardize(Emit &e, V x, const Axes &dims, double eps) {
-  x = e.up(x);
+  x = e.to_float(e.up(x));
   V mean = e.mean(x, dims, true);
   V off = e.sub(x, mean);
   V rstd = e.rsqrt(e.add(e.mean(e.mul(off, off), dims, true), eps));

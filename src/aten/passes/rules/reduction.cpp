@@ -327,6 +327,8 @@ V logcumsumexp(Emit &e) {
   if (x->type().rank() == 0)
     return x;
   const int dim = e.dim("dim", x->type().rank());
+  if (x->type().dim(dim) == SymInt(0))
+    return x;
   V top = e.amax(x, {dim}, true);
   V safe = e.where(e.eq(e.abs(top), kInf), e.scalar_like(0, top), top);
   V sum = e.op(op::cumsum, {e.exp(e.sub(x, safe))}, {{"dim", Attr::of_int(dim)}});

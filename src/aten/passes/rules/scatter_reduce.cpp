@@ -93,14 +93,21 @@ bool with_self(Emit &e) {
 /// src[.., i, ..] goes to x[.., index[.., i, ..], ..].
 V scatter_reduce(Emit &e) {
   V x = e.in(0), index = e.in(1);
-  const How how = how_of(e.attr("reduce").as_string());
+  How how = how_of(e.attr("reduce").as_string());
   const int rank = x->type().rank();
-  const bool plain_sum = how == How::Sum && with_self(e);
-  if (how == How::Unknown || x->type().element() == ElementType::Bool)
-    return e.reject("a scatter with a reduction that PyTorch does not have");
   V source = e.root().opcode() == op::scatter_value_reduce
                  ? e.full(e.shape_of(index), e.attr("value"), x->type().element())
                  : e.in(2);
+  if (x->type().element() == ElementType::Bool) { // a sum is `or`, a product `and`
+    x = e.cast(x, ElementType::I32), source = e.cast(source, ElementType::I32);
+    how = how == How::Sum    ? How::Greatest
+          : how == How::Prod ? How::Least
+          : how == How::Mean ? How::Unknown
+                             : how;
+  }
+  const bool plain_sum = how == How::Sum && with_self(e);
+  if (how == How::Unknown)
+    return e.reject("a scatter with a reduction that PyTorch does not have");
   if (rank == 0) {
     x = e.view(x, {1}), index = e.view(index, {1}), source = e.view(source, {1});
   }
