@@ -85,6 +85,27 @@ graph @m(%x: u8[2,8] quant(0.5:100), %y: u8[2,8] quant(0.5:128)) -> ("a": u8[2,8
   %d = circle.quantize(%s) : u8[2,8] quant(2.0:128)
   return %a, %b, %c, %d
 }"""),
+    "reduce-to-view": (4, 2, ["simplify-reductions"], """
+graph @m(%x: f32[2,3,4,5]) -> ("a": f32[2,5], "b": f32[2,1,1,5]) {
+  %axes = core.constant dense<[1, -2]> : i32[2]
+  %m = circle.mean(%x, %axes) {keep_dims = true}
+  %s2 = core.constant dense<[2, 5]> : i32[2]
+  %a = circle.reshape(%m, %s2) {new_shape = [2, 5]}
+  %s = circle.sum(%x, %axes)
+  %s4 = core.constant dense<[2, 1, 1, 5]> : i32[4]
+  %b = circle.reshape(%s, %s4) {new_shape = [2, 1, 1, 5]}
+  return %a, %b
+}"""),
+    "transpose-before-view": (3, 2, ["merge-transposes"], """
+graph @m(%x: f32[4,6,8]) -> ("a": f32[6,32]) {
+  %s = core.constant dense<[1, 4, 6, 8]> : i32[4]
+  %v = circle.reshape(%x, %s) {new_shape = [1, 4, 6, 8]}
+  %p = core.constant dense<[2, 0, 1, 3]> : i32[4]
+  %t = circle.transpose(%v, %p)
+  %z = core.constant dense<[6, 32]> : i32[2]
+  %a = circle.reshape(%t, %z) {new_shape = [6, 32]}
+  return %a
+}"""),
     "table-rows": (3, 7, ["table-rows"], """
 graph @m(%x: f32[2,2]) -> ("y": f32[2,2]) {
   %i = core.constant dense<[2, 0]> : i32[2]

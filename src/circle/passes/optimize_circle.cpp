@@ -19,6 +19,7 @@ void optimize_circle(pass::PassContext &ctx) {
     add_rank_rules(s);
     add_part_view_rules(s);
     add_transpose_rules(s);
+    add_transposed_view_rules(s);
     add_layout_region_rules(s);
     add_arithmetic_rules(s);
     add_reduce_rules(s);

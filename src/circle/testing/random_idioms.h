@@ -12,7 +12,7 @@ protected:
   using CircleMaker::CircleMaker;
 
   void idiom() {
-    switch (pick(0, 9)) {
+    switch (pick(0, 10)) {
     case 0:
     case 1: parallel(); break;
     case 2: stack(); break;
@@ -22,6 +22,7 @@ protected:
     case 6: sigmoid(); break;
     case 7: layouts(); break;
     case 8: table(); break;
+    case 9: views_of_others(); break;
     default: legacy_gelu();
     }
   }
@@ -160,6 +161,34 @@ private:
     return keep(b_->create_typed(code, std::span(operands.begin(), operands.size()), {},
                                  std::span(&type, 1))
                     ->result());
+  }
+
+  /// A RESHAPE that drops or adds reduced dimensions, or one around a transpose.
+  void views_of_others() {
+    ir::Value *x = value([](const ir::Value *v) { return is_f32(v) && v->type().rank() > 1; });
+    if (!x)
+      return;
+    Shape s = dims(x);
+    const i64 axis = pick(0, x->type().rank() - 1);
+    if (chance(2)) {
+      const bool keep = chance(2);
+      ir::Value *r = op(one_of<ir::OpCode>({op::MEAN, op::SUM, op::REDUCE_MAX}), {x, ints({axis})},
+                        {{"keep_dims", ir::Attr::of_bool(keep)}});
+      s.erase(s.begin() + axis);
+      if (!keep)
+        s.insert(s.begin() + (chance(4) ? 0 : axis), 1);
+      if (r)
+        reshape(r, s);
+      return;
+    }
+    s.insert(s.begin() + axis, 1);
+    ir::Value *v = reshape(x, s);
+    Shape perm(s.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::ranges::rotate(perm, perm.begin() + pick(1, static_cast<i64>(perm.size()) - 1));
+    ir::Value *t = v ? op(op::TRANSPOSE, {v, ints(perm)}) : nullptr;
+    if (t)
+      reshape(t, {count(s)});
   }
 
   /// Rows of a table that has a scale for each row, or for each column.

@@ -2,10 +2,13 @@
 //
 //   mean(mean(x, a), b)              → mean(x, a and b); sum, max, min, prod, any, all likewise
 //   reduce(transpose(x), axes) whose remaining dimensions keep x's order → reduce(x, axes of x)
+//   reshape(reduce(x)) that only drops or adds the dimensions that were reduced
+//                                    → reduce(x) that does not keep, or keeps, them
 //
 // Exact for max, min, any, all, and for integers; means and sums of floats are added in another
 // order: bound 2 log2(n) ulp of the sum of magnitudes over the n elements, as for any order. Left
-// alone: quantized values (each reduction rounds), an inner result with other users, run-time axes.
+// alone: quantized values (each reduction rounds; the last rule is for them too), an inner result
+// with other users, run-time axes.
 #include "circle/passes.h"
 #include "circle/passes/rules/rules.h"
 
@@ -17,6 +20,10 @@ namespace {
 
 using ir::Op;
 using pass::Rewriter;
+
+constexpr std::initializer_list<OpCode> kReductions{op::MEAN,       op::SUM,        op::REDUCE_PROD,
+                                                    op::REDUCE_MAX, op::REDUCE_MIN, op::REDUCE_ANY,
+                                                    op::REDUCE_ALL};
 
 bool keeps(const Op &op) { return op.attr("keep_dims").as_bool(); }
 
@@ -97,17 +104,39 @@ bool reduce_transposed(Op &op, Rewriter &rw) {
   return true;
 }
 
+bool reduce_to_view(Op &op, Rewriter &rw) {
+  const Value *middle = op.operand(0);
+  Op *reduce = middle->producer();
+  if (!reduce || !std::ranges::count(kReductions, reduce->opcode()) || !middle->has_one_use() ||
+      !stored_alike(middle->type(), op.result()->type()))
+    return false;
+  const std::optional<Dims> axes = axes_of(*reduce);
+  if (!axes)
+    return false;
+  const std::span<const SymInt> x = reduce->operand(0)->type().shape();
+  SymDims kept;
+  for (size_t d = 0; d < x.size(); ++d)
+    if (!std::ranges::binary_search(*axes, static_cast<i64>(d)))
+      kept.push_back(x[d]);
+    else if (!keeps(*reduce))
+      kept.push_back(1);
+  if (!std::ranges::equal(kept, op.result()->type().shape()))
+    return false;
+  Value *operands[] = {reduce->operand(0), reduce->operand(1)};
+  const Type type = op.result()->type();
+  Op *made = recreate(rw, *reduce, operands, std::span(&type, 1));
+  rw.graph().set_attr(made, static_cast<u32>(made->def().attr_index("keep_dims")),
+                      ir::Attr::of_bool(!keeps(*reduce)));
+  rw.replace(op, made->result());
+  return true;
+}
+
 } // namespace
 
 void add_reduce_rules(pass::PatternSet &set) {
-  set.add("merge-reductions",
-          {op::MEAN, op::SUM, op::REDUCE_PROD, op::REDUCE_MAX, op::REDUCE_MIN, op::REDUCE_ANY,
-           op::REDUCE_ALL},
-          merge_reductions);
-  set.add("reduce-transposed",
-          {op::MEAN, op::SUM, op::REDUCE_PROD, op::REDUCE_MAX, op::REDUCE_MIN, op::REDUCE_ANY,
-           op::REDUCE_ALL},
-          reduce_transposed);
+  set.add("merge-reductions", kReductions, merge_reductions);
+  set.add("reduce-transposed", kReductions, reduce_transposed);
+  set.add("reduce-to-view", {op::RESHAPE}, reduce_to_view);
 }
 
 void simplify_reductions(pass::PassContext &ctx) {

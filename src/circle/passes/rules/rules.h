@@ -17,6 +17,7 @@ void add_identity_rules(pass::PatternSet &set);
 void add_view_rules(pass::PatternSet &set);
 void add_rank_rules(pass::PatternSet &set);
 void add_transpose_rules(pass::PatternSet &set);
+void add_transposed_view_rules(pass::PatternSet &set);
 void add_slice_rules(pass::PatternSet &set);
 void add_arithmetic_rules(pass::PatternSet &set);
 void add_reduce_rules(pass::PatternSet &set);

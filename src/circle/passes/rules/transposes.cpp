@@ -5,6 +5,8 @@
 //   transpose(constant)                            → a permuted view of the constant
 //   transpose(reshape(transpose(x))) where the reshape only adds or drops dimensions of size 1
 //                                                  → one transpose and one reshape, or less
+//   reshape(transpose(reshape(x))) where the inner reshape only adds or drops dimensions of size 1
+//                                                  → reshape(transpose(x))
 //   transpose that moves only dimensions of size 1 → reshape
 //
 // Exact. Other users of an inner transpose keep it. Left alone: run-time permutations, values that
@@ -83,6 +85,14 @@ std::optional<Dims> wide_dims(Type t) {
   return out;
 }
 
+/// Whether the reshape from `a` to `b` only adds and drops dimensions of size 1, whose others lie
+/// at `wide_a` and `wide_b`.
+bool only_ones_differ(Type a, const Dims &wide_a, Type b, const Dims &wide_b) {
+  return std::ranges::equal(
+      wide_a, wide_b, {}, [&](i64 i) { return a.dim(static_cast<int>(i)); },
+      [&](i64 i) { return b.dim(static_cast<int>(i)); });
+}
+
 /// transpose(reshape(transpose(x))) by the order in which the dimensions other than 1 arrive.
 bool merge_around_view(Op &op, Rewriter &rw) {
   const Transposed outer = valid(op.result());
@@ -96,12 +106,8 @@ bool merge_around_view(Op &op, Rewriter &rw) {
   if (!inner || !middle->has_one_use())
     return false;
   const std::optional<Dims> a = wide_dims(middle->type()), b = wide_dims(outer.source->type());
-  if (!a || !b || a->size() != b->size())
+  if (!a || !b || !only_ones_differ(middle->type(), *a, outer.source->type(), *b))
     return false;
-  for (size_t i = 0; i < a->size(); ++i)
-    if (middle->type().dim(static_cast<int>((*a)[i])) !=
-        outer.source->type().dim(static_cast<int>((*b)[i])))
-      return false;
   // Where in x each wide dimension of the result comes from.
   Dims from;
   for (i64 p : outer.perm)
@@ -115,6 +121,29 @@ bool merge_around_view(Op &op, Rewriter &rw) {
   return replace_by_view(op, rw, inner.source);
 }
 
+/// reshape(transpose(reshape(x))): the transpose takes x as it is, with the wide dimensions in the
+/// same order and those of size 1 behind them.
+bool transpose_before_view(Op &op, Rewriter &rw) {
+  const Op *transpose = made_for_one(op.operand(0), op::TRANSPOSE);
+  const Transposed t = transpose ? valid(op.operand(0)) : Transposed();
+  const Op *view = t ? made_for_one(t.source, op::RESHAPE) : nullptr;
+  if (!view)
+    return false;
+  Value *x = view->operand(0);
+  const std::optional<Dims> a = wide_dims(x->type()), b = wide_dims(t.source->type());
+  if (!a || !b || !stored_alike(x->type(), op.result()->type()) ||
+      !only_ones_differ(x->type(), *a, t.source->type(), *b))
+    return false;
+  Dims perm;
+  for (i64 p : t.perm)
+    if (const auto at = std::ranges::find(*b, p); at != b->end())
+      perm.push_back((*a)[static_cast<size_t>(at - b->begin())]);
+  for (i64 d = 0; d < x->type().rank(); ++d)
+    if (!std::ranges::binary_search(*a, d))
+      perm.push_back(d);
+  return replace_by_view(op, rw, is_identity(perm) ? x : make_transpose(rw, op, x, perm));
+}
+
 } // namespace
 
 void add_transpose_rules(pass::PatternSet &set) {
@@ -122,10 +151,15 @@ void add_transpose_rules(pass::PatternSet &set) {
   set.add("transposes-around-view", {op::TRANSPOSE}, merge_around_view);
 }
 
+void add_transposed_view_rules(pass::PatternSet &set) {
+  set.add("transpose-before-view", {op::RESHAPE}, transpose_before_view);
+}
+
 void merge_transposes(pass::PassContext &ctx) {
   static const pass::PatternSet set = [] {
     pass::PatternSet s;
     add_transpose_rules(s);
+    add_transposed_view_rules(s);
     add_layout_region_rules(s);
     return s;
   }();
