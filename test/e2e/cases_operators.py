@@ -339,6 +339,11 @@ case("poisson_nll_loss_neither_mean_nor_sum", lambda x, y: torch.ops.aten.poisso
 
 # Nothing, and less than usual
 case("logcumsumexp_of_nothing", lambda x: torch.logcumsumexp(x, 1), f(2, 0, 3))
+case("logsumexp_of_nothing", lambda x: torch.logsumexp(x, 1), f(2, 0, 3))
+case("std_of_nothing", lambda x: torch.std_mean(x, (0, 1), correction=-0.75), f(3, 0, 2))
+case("softmax_of_no_integers", lambda x: x.softmax(1), i(0, 2))
+case("embedding_bag_last_row_is_padding", lambda p, w: F.embedding_bag(p, w, torch.tensor([0, 3]), mode="sum", padding_idx=-1), i(7, low=0, high=4), f(4, 3))
+case("rsub_half_of_integers", lambda x, y: torch.rsub(x, y, alpha=0.5), i(2, 5, dtype=torch.int16), f(2, 5))
 case("tile_no_times", lambda x: torch.cat((x.tile(0, 1), x)), f(2, 3))
 case("tensordot_of_size_1", lambda x, y: torch.tensordot(x, y, ([1, 0], [2, 1])), f(3, 1, 4), f(2, 3, 5))
 case("scatter_sum_of_bools", lambda x, p, s: x.scatter_reduce(1, p, s, "sum", include_self=False), b(3, 5), i(3, 4, low=0, high=5), b(3, 4))

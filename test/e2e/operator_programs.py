@@ -14,7 +14,7 @@ from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHUTE = os.environ.get("CHUTE", str(ROOT / "build" / "dev" / "chute"))
-TRIES = 12  # per program, before an operator counts as one whose arguments can not be drawn
+TRIES = 40  # per program, before an operator counts as one whose arguments can not be drawn
 # Relative and absolute; float64, float16 and bfloat16 are computed in float32.
 TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 1e-1}
 HALVES = (torch.float16, torch.bfloat16)

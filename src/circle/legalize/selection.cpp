@@ -1,4 +1,5 @@
-// nonzero, masks as indices, repeats given as a tensor: results whose size is known at run time.
+// nonzero, masks as indices, repeats given as a tensor, bincount: results whose size is known at
+// run time.
 //
 // With c the running count of chosen elements, position k (0 ≤ k < the last count) is the number of
 // counts that are k at most. So, for n elements of which `chosen` are taken:
@@ -13,6 +14,7 @@
 
 #include "ir/sym_table.h"
 
+#include <limits>
 #include <numeric>
 
 namespace chute::circle {
@@ -100,6 +102,28 @@ Value *repeats(Emit &e) {
   return e.cast(positions_in(e, counts, rows, bound), e.type().element());
 }
 
+/// Numbers are compared with 0 … the largest of them, as many rows as that says at run time.
+Value *bincount(Emit &e) {
+  Value *x = e.arg(0), *weights = e.arg(1);
+  const SymInt n = x->type().dim(0), bins = e.type().dim(0);
+  if (n == SymInt(0) || !e.is_static("minlength"))
+    return e.unsupported("of nothing, or with a number of bins that is not known");
+  const i64 least = e.integer("minlength");
+  Value *at = e.cast(x, ElementType::I32);
+  Value *total = e.add(e.reduce(op::REDUCE_MAX, at, {0}, true), e.i32s({1}));
+  if (least > 0)
+    total = e(op::MAXIMUM, {total, e.i32s({least})});
+  Value *k = count_up(e, total, bins, std::numeric_limits<i64>::max());
+  k = e.typed(op::RESHAPE, {k, e.i32s({-1, 1})}, {},
+              e.context().tensor_type(ElementType::I32, {bins, SymInt(1)}));
+  Value *row = e.reshape(at, SymDims{SymInt(1), n});
+  const ElementType summed = weights ? e.type().element() : ElementType::I32;
+  Value *hits = e.cast(e(op::EQUAL, {row, k}), summed);
+  if (weights)
+    hits = e.mul(hits, e.reshape(e.cast(weights, summed), SymDims{SymInt(1), n}));
+  return e.cast(e.reduce(op::SUM, hits, {1}, false), e.type().element());
+}
+
 } // namespace
 
 Value *chosen_positions(Emit &e, Value *mask, SymInt chosen) {
@@ -118,6 +142,7 @@ Value *chosen_positions(Emit &e, Value *mask, SymInt chosen) {
 
 void add_selection_rules(pass::PatternSet &set) {
   set.add("nonzero", {a::nonzero}, lower<nonzero>);
+  set.add("bincount", {a::bincount}, lower<bincount>);
   set.add("repeats", {a::repeat_interleave_Tensor}, lower<repeats>);
 }
 

@@ -5,8 +5,8 @@
 #include "eval/kernels/advanced_index.h"
 #include "eval/kernels/families.h"
 #include "eval/kernels/indices.h"
-#include "support/parallel.h"
 #include "eval/strided.h"
+#include "support/parallel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -269,6 +269,8 @@ Status k_take_along_dim(KernelContext &ctx) {
   return gather_elements(ctx, expand_to(x, sx), expand_to(index, si), dim);
 }
 
+constexpr i64 kMostBins = i64{1} << 28; ///< a stray number must not ask for all memory
+
 Status k_masked_select(KernelContext &ctx) {
   const Tensor &x = ctx.in(0);
   const Tensor &mask = ctx.in(1);
@@ -297,6 +299,30 @@ Status k_nonzero(KernelContext &ctx) {
       out.mutable_as<i64>()[i * rank + d] =
           positions[static_cast<size_t>(d)][static_cast<size_t>(i)];
   ctx.set(0, std::move(out));
+  return {};
+}
+Status k_bincount(KernelContext &ctx) {
+  const Tensor &x = ctx.in(0);
+  EVAL_REQUIRE(ir::is_integer(x.element()) && x.rank() == 1,
+               "bins are counted in a vector of integers");
+  std::vector<i64> v(static_cast<size_t>(x.num_elements()));
+  load_run(x.element(), x.data(), x.num_elements(), v.data());
+  i64 bins = std::max<i64>(ctx.integer("minlength"), 0);
+  for (i64 at : v) {
+    EVAL_REQUIRE(at >= 0 && at < kMostBins, "a number of a bin is out of range");
+    bins = std::max(bins, at + 1);
+  }
+  EVAL_REQUIRE(bins <= kMostBins, "too many bins");
+  Tensor sums = Tensor::zeros(ElementType::F64, {bins});
+  Tensor weights;
+  if (ctx.has(1)) {
+    EVAL_REQUIRE(computable(ctx.in(1).element()) && ctx.in(1).num_elements() == x.num_elements(),
+                 "a weight for each number");
+    weights = cast(ctx.in(1), ElementType::F64);
+  }
+  for (size_t i = 0; i < v.size(); ++i)
+    sums.mutable_as<double>()[v[i]] += ctx.has(1) ? weights.as<double>()[i] : 1.0;
+  ctx.set(0, cast(sums, ctx.type().element));
   return {};
 }
 Status k_one_hot(KernelContext &ctx) {
@@ -364,6 +390,7 @@ constexpr KernelEntry kEntries[] = {
     {"aten.take_along_dim.default", k_take_along_dim},
     {"aten.masked_select.default", k_masked_select},
     {"aten.nonzero.default", k_nonzero},
+    {"aten.bincount.default", k_bincount},
     {"aten.one_hot.default", k_one_hot},
     {"aten.bucketize.Tensor", k_bucketize},
     {"aten.searchsorted.Tensor", k_searchsorted},

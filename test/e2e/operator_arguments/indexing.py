@@ -14,6 +14,13 @@ def smaller(d):
     return [d.random.randint(1, s) if s else 0 for s in d.shape]
 
 
+@maker("aten.bincount.default")
+def _(d):
+    n, kind = 0 if d.empty else d.size(1, 9), d.pick(torch.int64, torch.int32, torch.uint8)
+    numbers = torch.randint(0, d.size(1, 9), (n,), generator=d.generator()).to(kind)
+    return numbers, d.tensor((n,)) if d.some(0.5) else None, d.pick(0, 0, 3, 12)
+
+
 @maker("aten.gather.default")
 def _(d):
     dim = along(d)
@@ -158,6 +165,18 @@ def _(d):
     rows, count = d.size(2, 6), d.size(2, 7)
     offsets = torch.tensor([0, *sorted(d.random.randint(0, count) for _ in range(d.random.randint(0, 3)))])
     return d.tensor((rows, d.size())), d.index(rows, (count,)), offsets, False, d.random.randint(0, 2)
+
+
+@maker("aten.embedding_bag.padding_idx")
+def _(d):
+    weight, indices, offsets, _, mode = MAKERS["aten.embedding_bag.default"](d)
+    each = d.tensor((len(indices),), weight.dtype) if mode == 0 and d.some(0.3) else None
+    return weight, indices, offsets, False, mode, False, each, False, d.pick(None, 0, -1)
+
+
+@maker("aten.repeat_interleave.Tensor")
+def _(d):
+    return (torch.randint(0, 4, (0 if d.empty else d.size(1, 9),), generator=d.generator()).to(d.pick(torch.int64, torch.int32)),)
 
 
 @maker("aten.one_hot.default")

@@ -25,7 +25,8 @@ V hardsigmoid(Emit &e, V x) { return e.div(e.relu6(e.add(x, 3.0)), 6.0); }
 
 V softmax(Emit &e, bool logarithm) {
   // With dtype=f32 the conversion comes first; f16 without it is computed in f32 by the kernel.
-  V x = e.cast(e.in(), e.type().element());
+  // PyTorch takes integers when there are none.
+  V x = e.to_float(e.cast(e.in(), e.type().element()));
   const int dim = e.dim("dim", x->type().rank());
   if (x->type().rank() == 0) {
     x = e.view(x, {1});
@@ -38,6 +39,8 @@ V softmax(Emit &e, bool logarithm) {
 V safe_softmax(Emit &e) {
   V x = e.cast(e.in(), e.type().element());
   const int dim = e.dim("dim", x->type().rank());
+  if (x->type().rank() > 0 && x->type().dim(dim) == SymInt(0))
+    return x;
   V empty = e.eq(e.amax(x, {dim}, true), -INFINITY);
   V s = e.softmax(x, dim);
   return e.where(empty, e.scalar_like(0, s), s);
@@ -126,7 +129,8 @@ void add_activation_rules(pass::PatternSet &set) {
   set.add("softmax", {op::softmax_int}, rule<[](Emit &e) { return softmax(e, false); }>);
   set.add("log-softmax", {op::log_softmax_int}, rule<[](Emit &e) { return softmax(e, true); }>);
   set.add("half-to-float", {op::u_softmax, op::u_log_softmax}, rule<[](Emit &e) -> V {
-            if (e.type().element() == e.in()->type().element() && e.in()->type().rank() != 0)
+            const ElementType t = e.in()->type().element();
+            if (e.type().element() == t && ir::is_float(t) && e.in()->type().rank() != 0)
               return nullptr;
             return softmax(e, e.root().opcode() == op::u_log_softmax);
           }>);

@@ -164,10 +164,8 @@ void add_elementwise_rules(pass::PatternSet &set) {
   set.add("lerp-tensor", {op::lerp_Tensor},
           rule<[](Emit &e) { return lerp(e, e.in(0), e.in(1), e.in(2)); }>);
   set.add("rsub", {op::rsub_Tensor}, rule<[](Emit &e) {
-            V x = e.in(0);
-            if (e.number("alpha") != 1.0)
-              x = e.mul(x, e.scalar(e.attr("alpha"), x->type().element()));
-            return e.sub(e.in(1), x);
+            // alpha scales in the type that both operands have in common.
+            return e.op(op::sub_Tensor, {e.in(1), e.in(0)}, {{"alpha", e.attr("alpha")}});
           }>);
   set.add("square", {op::square}, rule<[](Emit &e) { return e.mul(e.in(), e.in()); }>);
   set.add("frac", {op::frac}, rule<[](Emit &e) { return e.sub(e.in(), e.trunc(e.in())); }>);

@@ -170,7 +170,7 @@ Moments moments(Emit &e, bool keep) {
   V off = e.sub(x, center);
   V squares = e.mul(off, off);
   V variance;
-  if (correction == 0) {
+  if (correction == 0 || count == SymInt(0)) { // of nothing: NaN, whatever the correction
     variance = e.mean(squares, dims, keep);
   } else if (count.is_static()) {
     // Less than one degree of freedom divides by zero, as in PyTorch (inf or NaN).
@@ -236,6 +236,8 @@ V logsumexp(Emit &e) {
   const Axes dims = axes(e);
   if (dims.empty())
     return x;
+  if (std::ranges::any_of(dims, [&](int d) { return x->type().dim(d) == SymInt(0); }))
+    return e.full(e.shape(), -kInf, x->type().element()); // the logarithm of an empty sum
   V top = e.amax(x, dims, true);
   // An infinite maximum must not meet itself in a subtraction.
   V safe = e.where(e.eq(e.abs(top), kInf), e.scalar_like(0, top), top);

@@ -180,7 +180,13 @@ i64 even_bags(V offsets) {
 Values embedding_bag(Emit &e) {
   V weight = e.in(0), indices = e.in(1), offsets = e.in(2), each = e.in(3);
   const i64 mode = e.integer("mode");
-  const i64 padding = e.given("padding_idx") ? e.integer("padding_idx") : -1;
+  i64 padding = e.given("padding_idx") ? e.integer("padding_idx") : -1;
+  // This overload counts from the end; for the others -1 says that there is no padding.
+  if (e.root().opcode() == op::embedding_bag_padding_idx && e.given("padding_idx") && padding < 0) {
+    if (weight->type().dim(0).is_symbolic())
+      return e.reject("a padding row counted from the end of a table of unknown length"), Values{};
+    padding += weight->type().dim(0).value();
+  }
   const SymInt n = indices->type().dim(0), width = weight->type().dim(1);
   SymInt bags = e.type(0).dim(0);
   for (u32 i = 1; i < e.root().num_results(); ++i)
