@@ -60,6 +60,10 @@ std::string way_out(const ir::Op &op) {
   if (contains_any(name, {"nonzero", "masked_select", "unique", "item", "_local_scalar_dense",
                           "where.default", "repeat_interleave.Tensor", "bincount", "combinations"}))
     return "its result's size or value depends on data: rewrite with a mask over a fixed size";
+  if (name.find("_rfft") != name.npos || name.find("fft_r2c") != name.npos)
+    return "compute with real and imaginary parts as separate real tensors; the spectrum of a "
+           "whole real tensor of up to 2048 "
+           "points a dimension may be read by abs, real, imag and view_as_real";
   if (contains_any(name, {"fft", "stft", "complex", "polar", "conj", "angle", "imag", "real"}))
     return "compute with real and imaginary parts as separate real tensors";
   if (contains_any(name, {"loss", "cross_entropy", "kl_div"}))

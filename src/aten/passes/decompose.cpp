@@ -32,6 +32,7 @@ const pass::PatternSet &decompose_rules() {
     add_static_resample_rules(set);
     add_grid_sample_rules(set);
     add_special_rules(set);
+    add_fourier_rules(set);
     add_loss_rules(set);
     add_composite_rules(set);
     add_position_rules(set);

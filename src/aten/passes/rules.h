@@ -31,6 +31,7 @@ void add_recurrent_rules(pass::PatternSet &set);
 void add_static_resample_rules(pass::PatternSet &set);
 void add_grid_sample_rules(pass::PatternSet &set);
 void add_special_rules(pass::PatternSet &set);
+void add_fourier_rules(pass::PatternSet &set);
 void add_loss_rules(pass::PatternSet &set);
 void add_composite_rules(pass::PatternSet &set);
 void add_position_rules(pass::PatternSet &set);
