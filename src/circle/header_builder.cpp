@@ -532,6 +532,15 @@ private:
     return fbb_.CreateVector(out);
   }
 
+  /// A buffer without content; with an empty vector when the one that it was had that.
+  fb::Offset<cs::Buffer> empty_buffer(u32 origin) {
+    const auto *old = source_ ? source_->buffers() : nullptr;
+    if (!old || origin >= old->size() || !old->Get(origin)->data() ||
+        old->Get(origin)->data()->size())
+      return cs::CreateBuffer(fbb_);
+    return cs::CreateBuffer(fbb_, fbb_.CreateVector(std::vector<u8>()));
+  }
+
   fb::Offset<fb::Vector<fb::Offset<cs::Buffer>>> buffers() {
     // 48 bytes bound a buffer's table with its place in the vector; payloads are aligned.
     u64 total = fbb_.GetSize() + 48 * (plan_.buffers.size() + 64);
@@ -540,7 +549,7 @@ private:
     out_.external = total > options_.inline_limit;
     std::vector<fb::Offset<cs::Buffer>> out;
     out.reserve(plan_.buffers.size() + 1);
-    out.push_back(cs::CreateBuffer(fbb_)); // buffer 0 is "no data"
+    out.push_back(empty_buffer(0)); // buffer 0 is "no data"
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       const PlannedBuffer &b = plan_.buffers[i];
       if (b.metadata) {
@@ -548,7 +557,7 @@ private:
         continue;
       }
       if (b.bytes == 0) {
-        out.push_back(cs::CreateBuffer(fbb_));
+        out.push_back(empty_buffer(b.origin));
         continue;
       }
       const bool external = out_.external && b.bytes >= kSmallestExternal;

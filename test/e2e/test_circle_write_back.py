@@ -1,9 +1,19 @@
 """What no pass touches is written back as it was: files of chute byte for byte, files of others in content."""
+import contextlib
+import io
+import json
+import logging
+
+import cases_faults  # noqa: F401  registers more cases
+import cases_operators  # noqa: F401
 import circle_features
 import pytest
+import tico
+from cases import CASES
 from circle_schema import circle
 from conftest import ROOT, chute
 from test_circle_file import plain, read
+from tico import CompileConfigV1
 
 
 def copy(source, out):
@@ -65,3 +75,39 @@ def test_committed_seed_is_current():
 def test_own_files_byte_for_byte(name, tmp_path):
     chute("convert", ROOT / "examples" / name / "model.pt2", "-o", tmp_path / "one.circle")
     assert copy(tmp_path / "one.circle", tmp_path / "two.circle").read_bytes() == (tmp_path / "one.circle").read_bytes()
+
+
+@pytest.mark.parametrize("start", (0, 40))
+@pytest.mark.parametrize("optimized", (False, True), ids=("raw", "optimized"))
+def test_files_of_tico_keep_their_content(tmp_path, start, optimized):
+    """Object by object, for programs from all over the operator table: every 50th case that TICO converts."""
+    same, source = 0, tmp_path / "tico.circle"
+    logging.disable(logging.CRITICAL)
+    for name in sorted(CASES)[start + 17 * optimized::100]:
+        module, inputs = CASES[name].build()
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                tico.convert(module, inputs, config=CompileConfigV1(circle_optimize=optimized)).save(source)
+        except Exception:
+            continue  # TICO does not convert it
+        done = json.loads(chute("optimize", source, "-o", tmp_path / "copy.circle", "-O0", "--json").stdout)
+        if done["operators_before"] == done["operators_after"]:  # -O0 drops what nothing uses
+            assert plain(read(tmp_path / "copy.circle")) == plain(read(source)), name
+            same += 1
+    logging.disable(logging.NOTSET)
+    assert same >= 3
+
+
+def test_empty_vectors_stay_empty(tmp_path):
+    """TICO gives tensors without elements a buffer with an empty vector, which is not the same as none."""
+    import flatbuffers
+    model = circle_features_model()
+    model.buffers[0].data = []
+    empty = next(i for i, b in enumerate(model.buffers) if i and b.data is None)
+    model.buffers[empty].data = []
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"CIR0")
+    (tmp_path / "peer.circle").write_bytes(bytes(builder.Output()))
+    kept = plain(read(copy(tmp_path / "peer.circle", tmp_path / "copy.circle")))
+    assert kept == plain(read(tmp_path / "peer.circle"))
+    assert [b[1]["data"] for b in kept[1]["buffers"]].count([]) == 2

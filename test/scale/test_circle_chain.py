@@ -23,6 +23,8 @@ COUNTERS = ("ops_visited", "patterns_tried", "rewrites", "enqueues", "bytes_hash
 sys.path.insert(0, str(ROOT / "test" / "e2e"))
 
 import oracles  # noqa: E402
+from quantized_reference import Reference  # noqa: E402
+from test_optimize_rules import run_dequantized  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="there is no ../shared beside this checkout")
 
@@ -108,4 +110,44 @@ def test_redundant_files_lose_what_tico_takes_away(files, tmp_path, quant):
             else:
                 # A sum of two equal products is one product of twice the weight: one rounding less.
                 assert all(np.abs(g.astype(int) - w.astype(int)).max() <= 1 for g, w in zip(got, want)), runtime.__name__
-        assert ran or quant != "float32"  # neither runtime takes the int16 file, before or after
+        assert ran or quant != "float32"  # neither runtime has the integer arithmetic: the next test
+
+
+@pytest.mark.parametrize("quant", ("int16", "uint8"))
+@pytest.mark.parametrize("blocks", (1, 2, 8))
+def test_redundant_quantized_files_keep_every_step(files, tmp_path, quant, blocks):
+    """Before and after, in NumPy from the operators' definitions (quantized_reference.py) and in tico's interpreter on the
+    numbers that stored ones stand for: no output is a step away. (Whole blocks: behind the LOGISTICs that fill others up all
+    inputs look alike.)"""
+    source = files("redundant", PER_BLOCK["redundant"] * blocks, quant)
+    before = Reference(source)
+    shape, kind = before.graph.tensors[before.graph.inputs[0]].shape, {"int16": np.int16, "uint8": np.uint8}[quant]
+    values = [np.random.default_rng(blocks).integers(*{"int16": (-90, 90), "uint8": (38, 218)}[quant], shape).astype(kind)]
+    want = before.run(values)
+    assert len(np.unique(want[0])) > 4
+    in_tico, refused = oracles.apart(run_dequantized, source, values)
+    assert not refused
+    if quant == "uint8":  # of int16's steps float32, in which the interpreter computes, misses some
+        assert np.abs(before.stored(before.graph.outputs[0], in_tico[0]).astype(int) - want[0]).max() <= 1
+    for level in ("-O1", "-O2"):
+        out = tmp_path / f"{level}.circle"
+        optimize(source, out, level)
+        after = Reference(out)
+        assert len(after.graph.operators) <= 21 * blocks
+        assert all(np.array_equal(g, w) for g, w in zip(after.run(values), want, strict=True))
+        got, refused = oracles.apart(run_dequantized, out, values)
+        assert not refused and all(np.array_equal(g, w) for g, w in zip(got, in_tico, strict=True))
+
+
+def test_the_quantized_reference_sees_one_wrong_step(files, tmp_path):
+    """A weight that is off by a few steps: the comparison above is not blind."""
+    source = files("redundant", PER_BLOCK["redundant"], "int16")
+    values = [np.random.default_rng(1).integers(-90, 90, (4, 8)).astype(np.int16)]
+    want = Reference(source).run(values)[0]
+    for number in range(2):
+        changed = Reference(source)
+        tensor = [t for t in changed.graph.tensors if t.name in (b"blk0.o.weight", b"blk0.k.weight")][number]
+        data = np.array(changed.model.buffers[tensor.buffer].data, np.uint8)
+        data[3] ^= 0x10
+        changed.model.buffers[tensor.buffer].data = data
+        assert not np.array_equal(changed.run(values)[0], want)
