@@ -157,12 +157,13 @@ struct Op {
     return s.count ? operand(s.first) : nullptr;
   }
 
-  /// Asks for the memory of an operator that is looked at next. Null is fine.
+  /// Asks for the memory of an operator that is looked at next. Null is fine, hence numbers:
+  /// nothing may be added to a null pointer.
   static void prefetch(const Op *op) {
-    const char *block = reinterpret_cast<const char *>(op);
-    __builtin_prefetch(block);
-    __builtin_prefetch(block + 64);
-    __builtin_prefetch(block + 128);
+    const auto block = reinterpret_cast<std::uintptr_t>(op);
+    __builtin_prefetch(reinterpret_cast<const void *>(block));
+    __builtin_prefetch(reinterpret_cast<const void *>(block + 64));
+    __builtin_prefetch(reinterpret_cast<const void *>(block + 128));
   }
 
 private:
