@@ -46,8 +46,8 @@ public:
                 "Numbers for symbolic sizes in a TOSA file, e.g. s77=2,s0=8 (default: those that "
                 "the export's example inputs had)");
     args.option("--state", state_,
-                "What becomes of buffers that the program writes: drop (default), io (inputs and "
-                "outputs), variable (variable tensors of a .circle)");
+                "What becomes of buffers that the program writes: variable (variable tensors, the "
+                "default of a .circle), io (inputs and outputs), drop (the default of others)");
     args.option("--report", report_, "Write the file's interface to this JSON file");
     args.option("--quant-report", quant_report_,
                 "Write what became of every scale and zero point: JSON, or text for - and .txt");
@@ -98,8 +98,7 @@ public:
                    "one of drop, io, variable");
     if (state_ == "variable" && tosa)
       return usage(session, "cli.state", "belongs to Circle", state_, "one of drop, io");
-    if (!state_.empty())
-      options.pipeline.settings["state"] = state_;
+    options.pipeline.settings["state"] = !state_.empty() ? state_ : tosa ? "drop" : "variable";
     convert::ConvertReport report;
     bool ok = false;
     {

@@ -157,9 +157,12 @@ def test_state_variable(tmp_path, name, how):
         assert not wrong, f"{model.name}: {wrong}"
 
 
-def test_why_variables_are_not_the_default(tmp_path):
+def test_variables_are_the_default_and_few_runtimes_have_them(tmp_path):
     torch.export.save(torch.export.export(Counter().eval(), (torch.rand(3),)), str(tmp_path / "model.pt2"))
-    chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--state", "variable")
+    said = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle").stderr
+    assert "circle.state.variable" in said and "--state io" in said and "warning" not in said
+    chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "asked.circle", "--state", "variable")
+    assert (tmp_path / "asked.circle").read_bytes() == (tmp_path / "model.circle").read_bytes()
     for runtime, why in ((oracles.run_reference, "Variable (stateful) tensors are not supported"), (oracles.run_onert, "NNFW_STATUS_ERROR")):
         got, said = oracles.apart(runtime, tmp_path / "model.circle", [np.ones(3, np.float32)])
         assert got is None and why in said
@@ -168,7 +171,7 @@ def test_why_variables_are_not_the_default(tmp_path):
 
 def test_state_is_dropped_with_a_warning(tmp_path):
     torch.export.save(torch.export.export(Counter().eval(), (torch.rand(3),)), str(tmp_path / "model.pt2"))
-    done = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle")
+    done = chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--state", "drop")
     assert "circle.mutation.buffer" in done.stderr and "--state io" in done.stderr
     chute("convert", tmp_path / "model.pt2", "-o", tmp_path / "model.circle", "--state", "elsewhere", expect=2)
 

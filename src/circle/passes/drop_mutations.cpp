@@ -14,7 +14,8 @@
 // With state=variable (`--state variable`) buffers stay: core.state becomes a variable tensor, and
 // outputs of kind BufferMutation, after the program's own, what is written into it (store-state).
 //
-// The warnings (`circle.mutation.buffer`, `circle.mutation.input`; with the setting target=tosa
+// The note `circle.state.variable` counts them, since few runtimes have any. The warnings
+// (`circle.mutation.buffer`, `circle.mutation.input`; with the setting target=tosa
 // `tosa.mutation.buffer`, `tosa.mutation.input`) name what is no longer written.
 #include "circle/passes.h"
 
@@ -43,6 +44,20 @@ Diagnostic warning(const ir::OutputInfo &o, bool tosa) {
       buffer ? "--state io makes it an input and an output, --state variable a variable tensor; or "
                "make the new value an output of the model"
              : "--state io makes it an output; or make the new value an output of the model";
+  return d;
+}
+
+/// For the buffers that become variable tensors, the first of which is `o`.
+Diagnostic kept_note(const ir::OutputInfo &o, size_t count) {
+  Diagnostic d;
+  d.severity = Severity::Note;
+  d.kind = ErrorKind::None;
+  d.code = "circle.state.variable";
+  d.object = o.target;
+  d.message = "the program writes this buffer: a variable tensor keeps it from run to run (" +
+              std::to_string(count) + (count == 1 ? " buffer)" : " buffers; the first is named)");
+  d.hint = "a runtime without variables (onert 0.1.0) refuses the file: --state io makes inputs "
+           "and outputs of buffers, --state drop lets every run start from the initial values";
   return d;
 }
 
@@ -112,7 +127,8 @@ void drop_mutations(pass::PassContext &ctx) {
   const auto target = ctx.settings.find("target");
   const bool tosa = target != ctx.settings.end() && target->second == "tosa";
   const auto setting = ctx.settings.find("state");
-  const std::string_view state = setting == ctx.settings.end() ? std::string_view() : setting->second;
+  const std::string_view state =
+      setting == ctx.settings.end() ? std::string_view() : setting->second;
   if (state == "io")
     return expose_state(ctx);
   const bool keeps = state == "variable";
@@ -135,6 +151,8 @@ void drop_mutations(pass::PassContext &ctx) {
   }
   if (kept.size() == graph.outputs().size())
     return;
+  if (!written.empty())
+    ctx.diagnostics.add(kept_note(written.front(), written.size()));
   kept.insert(kept.end(), written.begin(), written.end());
   std::vector<ir::Value *> values;
   for (ir::OutputInfo &o : kept) {
