@@ -144,7 +144,7 @@ def toolkit(args, out):
             if operators > args.largest:
                 continue
             target = WORK / "out.circle"
-            model = attention_circle(args, operators) if kind == "attention" else circle_chain(operators, kind)
+            model = attention_circle(args, operators) if kind == "attention" else circle_chain(operators, kind, args.chute)
             say(f"toolkit, {kind}, {operators} operators")
             commands = {"verify": [args.chute, "verify", model], "inspect": [args.chute, "inspect", model],
                         "extract": [args.chute, "extract", model, "--ops", f"10:{operators // 2}", "-o", target],

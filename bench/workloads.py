@@ -10,6 +10,7 @@ SHARED = ROOT.parent / "shared" / "bench"
 WORK = ROOT / "build" / "bench" / "work"
 
 NODES_PER_BLOCK = 213
+LONGEST_CHAIN = 100_000  # operators
 
 
 class Missing(Exception):
@@ -101,13 +102,19 @@ def count_nodes(model):
         return len(json.loads(archive.read(name))["graph_module"]["graph"]["nodes"])
 
 
-def circle_chain(operators, kind):
-    """A Circle file of attention-like blocks: `clean`, or `redundant` with work in every block."""
+def circle_chain(operators, kind, chute):
+    """A Circle file of attention-like blocks: `clean`, or `redundant` with work in every block. The generator takes hours for
+    the longest, which is several of 100,000 operators, each behind the one before."""
     WORK.mkdir(parents=True, exist_ok=True)
     path = WORK / f"chain_{kind}_{operators}.circle"
     if path.exists():
         return path
-    part = path.with_suffix(".part")
+    part = path.with_suffix(".part.circle")
+    if operators > LONGEST_CHAIN:
+        piece = circle_chain(LONGEST_CHAIN, kind, chute)
+        subprocess.run([chute, "merge", *[piece] * (operators // LONGEST_CHAIN), "-o", part], check=True, capture_output=True)
+        part.rename(path)
+        return path
     extra = ["--dirt", "1", "--no-share"] if kind == "redundant" else []
     subprocess.run([sys.executable, generator("make_circle_chain.py"), "--ops", str(operators), *extra, "-o", part],
                    check=True, stdout=subprocess.DEVNULL)
