@@ -69,9 +69,9 @@ tico("ConvertRepeatToExpandCopy", lambda x: x.repeat(4, 1), (r(1, 3),), "BROADCA
 tico("RemoveRedundantPermute", lambda x: x.permute(0, 2, 1).permute(0, 2, 1).relu(), (r(2, 3, 4),), "RELU")
 tico("RemoveRedundantPermute_composed", lambda x: x.permute(1, 2, 0).permute(1, 0, 2), (r(2, 3, 4),), "TRANSPOSE")
 tico("RemoveRedundantExpandSlice", lambda x: x.expand(2, 3)[:, 0:3].relu(), (r(2, 3),), "RELU")
-tico("FuseRedundantReshapeToMean", lambda x: x.mean(2).reshape(2, 3, 1) * 2, (r(2, 3, 4),), "MEAN RESHAPE MUL")
+tico("FuseRedundantReshapeToMean", lambda x: x.mean(2).reshape(2, 3, 1) * 2, (r(2, 3, 4),), "MEAN MUL")
 tico("RemoveRedundantReshape_P1", lambda x, s: (x.reshape(1, 2, 3, 4).permute(0, 1, 3, 2) * 0.5).reshape(2, 4, 3), (r(2, 3, 4), r(1)), "TRANSPOSE MUL")
-tico("RemoveRedundantReshape_P2", lambda x: x.reshape(1, 2, 3, 4).permute(2, 0, 1, 3).reshape(3, 8), (r(2, 3, 4),), "RESHAPE TRANSPOSE RESHAPE")
+tico("RemoveRedundantReshape_P2", lambda x: x.reshape(1, 2, 3, 4).permute(2, 0, 1, 3).reshape(3, 8), (r(2, 3, 4),), "TRANSPOSE RESHAPE")
 tico("RemoveRedundantReshape_P3", lambda x, y: torch.softmax(x.reshape(2, 3, 4) + y.reshape(2, 3, 4), -1).reshape(1, 2, 3, 4), (r(1, 2, 3, 4), r(1, 2, 3, 4)),
      "ADD SOFTMAX")
 tico("RemoveRedundantReshape_P4_P5", lambda x: x.reshape(6, 4).reshape(4, 6).reshape(4, 6), (r(2, 3, 4),), "RESHAPE")

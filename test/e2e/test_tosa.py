@@ -21,9 +21,10 @@ REFUSED = 3  # exit code: the model holds something that chute can not lower
 UNSIGNED, EMPTY, POWER = "unsigned integers, which TOSA does not have", "TOSA has no empty tensors", "to a power that is no constant"
 RUN_TIME, PRODUCT = "over a shape known only at run time", "TOSA multiplies only floats up"
 UNSUPPORTED = {
-    **dict.fromkeys(("add_uint8", "bitwise_and_uint8", "bitwise_or_uint8", "bitwise_xor_uint8", "sum_uint8", "unpack_int4"),
-                    UNSIGNED),
-    **dict.fromkeys(("fault_B7_empty_slice_is_output", "pool_to_nothing", "zero_size_output", "zero_size_reduce"), EMPTY),
+    **dict.fromkeys(("add_uint8", "bitwise_and_uint8", "bitwise_or_uint8", "bitwise_xor_uint8", "sum_uint8", "unpack_int4",
+                     "l1_loss_uint8", "cosine_embedding_loss_uint8", "hinge_embedding_loss_uint8", "poisson_nll_loss_uint8"), UNSIGNED),
+    **dict.fromkeys(("fault_B7_empty_slice_is_output", "pool_to_nothing", "zero_size_output", "zero_size_reduce", "logcumsumexp_of_nothing",
+                     "logsumexp_of_nothing", "std_of_nothing", "softmax_of_no_integers", "batch_norm_of_no_integers"), EMPTY),
     **dict.fromkeys(("left_shift", "right_shift", "pow_int_negative_base"), POWER),
     **dict.fromkeys(("index_mask_constant", "index_mask_constant_second"), RUN_TIME),
     **dict.fromkeys(("prod_int_keepdim", "scatter_reduce_inner_prod", "scatter_reduce_inner_prod_without_self"), PRODUCT),
@@ -33,7 +34,7 @@ INTEGERS = set("""
     amax_int32 bitwise_and_int32 bitwise_and_int64 bitwise_and_mask bitwise_and_scalar bitwise_not_int bitwise_or_int32
     bitwise_or_int64 bitwise_or_mask bitwise_or_scalar bitwise_xor_int32 bitwise_xor_int64 bitwise_xor_mask
     bitwise_xor_scalar scatter_reduce_inner_amax scatter_reduce_inner_amax_without_self scatter_reduce_inner_amin
-    scatter_reduce_inner_amin_without_self
+    scatter_reduce_inner_amin_without_self scatter_sum_of_bools scatter_product_of_bools
 """.split())
 # Its infinities get their sign from a zero's, which TOSA's rounding (FLOOR of x + 1/2) does not keep.
 SIGN_OF_ZERO = {"nan_to_num_values"}
