@@ -20,7 +20,8 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e  
 SMALL = {name: real_models.MODELS[name] for name in ("mobilenet_v2", "resnet18", "deit", "llama", "lstm", "unet")}
 NETWORKS = SMALL | {f"{name}-full-size": model for name, model in full_size_models.MODELS.items()}
 # Steps of the output's grid. The first two layers of DeiT-tiny are PyTorch's to the bit; in twelve, sums of floats that fall
-# between two steps, where PyTorch rounds by the order of its additions, spread.
+# between two steps, where PyTorch rounds by the order of its additions, spread: the file that the Arm backend itself makes of
+# this program is 4 steps from PyTorch too (0.94 in the mean).
 STEPS = {"deit-full-size": 5}
 
 
