@@ -21,8 +21,9 @@ Value *ConstantPool::find(const Region &region, Type type, std::span<const std::
   if (v->type() != type || v->producer()->parent() != &region || attr.kind() != AttrKind::Constant)
     return nullptr;
   const Constant &c = *attr.as_constant();
-  if (c.type != type || !c.has_data || !c.is_dense() || c.dense_bytes() != bytes.size() ||
-      std::memcmp(c.data, bytes.data(), bytes.size()) != 0)
+  if (c.type != type || !c.has_data || !c.is_dense() || c.dense_bytes() != bytes.size())
+    return nullptr;
+  if (!bytes.empty() && std::memcmp(c.data, bytes.data(), bytes.size()) != 0)
     return nullptr;
   return v;
 }
